@@ -1,0 +1,1 @@
+"""What people see: Streamlit pages, charts and the HTTP API (top floor)."""

@@ -1,0 +1,1 @@
+"""Run files and benchmarks: read, sniff, validate, write."""

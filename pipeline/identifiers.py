@@ -1,0 +1,131 @@
+"""Ids as bytes: an immutable table that maps opaque ids to positions, usable inside numba kernels.
+
+Ids are compared byte for byte in UTF-8 (never as numbers, never case-folded, never normalised).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def hash_bytes(buffer, start, end):  # type: ignore[no-untyped-def]
+    """FNV-1a, 64 bits, over ``buffer[start:end]``, folded so that the low bits depend on all bytes."""
+    value = np.uint64(14695981039346656037)
+    for i in range(start, end):
+        value = (value ^ np.uint64(buffer[i])) * np.uint64(1099511628211)
+    return value ^ (value >> np.uint64(32))
+
+
+@numba.njit(cache=True, nogil=True)
+def find_bytes(buffer, start, end, blob, offsets, slots):  # type: ignore[no-untyped-def]
+    """Position of the id ``buffer[start:end]`` in the table, or -1."""
+    mask = np.uint64(len(slots) - 1)
+    place = hash_bytes(buffer, start, end) & mask
+    length = end - start
+    while True:
+        candidate = slots[place]
+        if candidate < 0:
+            return -1
+        first = offsets[candidate]
+        if offsets[candidate + 1] - first == length:
+            same = True
+            for i in range(length):
+                if blob[first + i] != buffer[start + i]:
+                    same = False
+                    break
+            if same:
+                return candidate
+        place = (place + np.uint64(1)) & mask
+
+
+@numba.njit(cache=True, nogil=True)
+def _fill(blob, offsets, slots):  # type: ignore[no-untyped-def]
+    """Insert every id; return the position of the first repeated one, or -1."""
+    mask = np.uint64(len(slots) - 1)
+    for position in range(len(offsets) - 1):
+        start, end = offsets[position], offsets[position + 1]
+        if find_bytes(blob, start, end, blob, offsets, slots) >= 0:
+            return position
+        place = hash_bytes(blob, start, end) & mask
+        while slots[place] >= 0:
+            place = (place + np.uint64(1)) & mask
+        slots[place] = position
+    return -1
+
+
+@numba.njit(cache=True, nogil=True)
+def _find_all(blob, offsets, table_blob, table_offsets, slots, out):  # type: ignore[no-untyped-def]
+    for position in range(len(offsets) - 1):
+        out[position] = find_bytes(blob, offsets[position], offsets[position + 1], table_blob, table_offsets, slots)
+
+
+def _pack(ids: Sequence[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    encoded = [identifier.encode() for identifier in ids]
+    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum([len(e) for e in encoded], out=offsets[1:])
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
+
+
+@dataclass(frozen=True, eq=False)
+class IdTable:
+    """Distinct ids in a fixed order, with an open-addressing hash table over their bytes.
+
+    Attributes:
+        blob: all ids' UTF-8 bytes, one after another.
+        offsets: int64, n + 1; id i is ``blob[offsets[i]:offsets[i + 1]]``.
+        slots: int32, a power of two ≥ 2 n; a position or -1.
+    """
+
+    blob: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[np.int64]
+    slots: npt.NDArray[np.int32]
+
+    @classmethod
+    def from_ids(cls, ids: Sequence[str]) -> IdTable:
+        """Build the table.
+
+        Raises:
+            ValueError: an id occurs twice.
+        """
+        blob, offsets = _pack(ids)
+        slots = np.full(1 << max(4, (2 * len(ids)).bit_length()), -1, dtype=np.int32)
+        repeated = _fill(blob, offsets, slots)
+        if repeated >= 0:
+            raise ValueError(f"id {ids[repeated]!r} occurs twice")
+        return cls(blob, offsets, slots)
+
+    def __len__(self) -> int:
+        """Number of ids."""
+        return len(self.offsets) - 1
+
+    def __getitem__(self, position: int) -> str:
+        """The id at ``position``."""
+        return self.blob[self.offsets[position] : self.offsets[position + 1]].tobytes().decode()
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """All ids in order."""
+        return [self[i] for i in range(len(self))]
+
+    @cached_property
+    def byte_order(self) -> npt.NDArray[np.int32]:
+        """Place of each id among all ids sorted ascending by bytes, int32 (n,)."""
+        keys = [identifier.encode() for identifier in self.ids]
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        places = np.empty(len(keys), dtype=np.int32)
+        places[order] = np.arange(len(keys), dtype=np.int32)
+        return places
+
+    def find(self, ids: Sequence[str]) -> npt.NDArray[np.int32]:
+        """Positions of ``ids``, -1 where unknown; int32 (len(ids),)."""
+        blob, offsets = _pack(ids)
+        out = np.empty(len(ids), dtype=np.int32)
+        _find_all(blob, offsets, self.blob, self.offsets, self.slots, out)
+        return out

@@ -1,0 +1,1 @@
+"""The work that ties computation to the store."""

@@ -1,0 +1,1 @@
+"""Figures printed in the papers, as data files."""

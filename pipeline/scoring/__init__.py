@@ -1,0 +1,1 @@
+"""Metrics, the multi-reference kernel and averages."""

@@ -1,0 +1,1 @@
+"""What is kept: SQL tables and parquet artifacts (ground floor)."""

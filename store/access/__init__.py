@@ -1,0 +1,1 @@
+"""Reads and writes that pages and jobs need, by topic."""
