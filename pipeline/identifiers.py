@@ -114,15 +114,6 @@ class IdTable:
         """All ids in order."""
         return [self[i] for i in range(len(self))]
 
-    @cached_property
-    def byte_order(self) -> npt.NDArray[np.int32]:
-        """Place of each id among all ids sorted ascending by bytes, int32 (n,)."""
-        keys = [identifier.encode() for identifier in self.ids]
-        order = sorted(range(len(keys)), key=keys.__getitem__)
-        places = np.empty(len(keys), dtype=np.int32)
-        places[order] = np.arange(len(keys), dtype=np.int32)
-        return places
-
     def find(self, ids: Sequence[str]) -> npt.NDArray[np.int32]:
         """Positions of ``ids``, -1 where unknown; int32 (len(ids),)."""
         blob, offsets = _pack(ids)

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pipeline.identifiers import IdTable
+
 
 class Verdict(StrEnum):
     """What became of a file: taken as it is, taken after named normalisations, or refused."""
@@ -79,6 +81,25 @@ class RunReport:
             "counts": dict(self.counts),
             "prefill": dict(self.prefill),
         }
+
+
+@dataclass(frozen=True, eq=False)
+class RunTarget:
+    """What a run file is read against: the ids of one benchmark version and its one-to-one labels.
+
+    Attributes:
+        name: ``slug@version``, for messages.
+        queries: query ids in the benchmark's order (sorted by bytes).
+        tools: tool ids in the benchmark's order (sorted by bytes, so position order is byte order).
+        truth_offsets: int64 (queries + 1); C* of query q is ``truth_tools[truth_offsets[q]:truth_offsets[q + 1]]``.
+        truth_tools: int32, positions in ``tools``.
+    """
+
+    name: str
+    queries: IdTable
+    tools: IdTable
+    truth_offsets: npt.NDArray[np.int64]
+    truth_tools: npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
