@@ -1,0 +1,169 @@
+"""Verbs about benchmarks: ``benchmark list|show|import|export|verify``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pipeline.commands import output
+from pipeline.commands.options import ReportFormat
+
+Name = Annotated[str, typer.Argument(metavar="B", help="A stored benchmark as slug or slug@version, or a folder.")]
+Format = Annotated[ReportFormat, typer.Option("--format", help="How to print.")]
+
+
+class FileFormat(StrEnum):
+    """How an exported folder keeps its tables."""
+
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command line."""
+    group = typer.Typer(help="List, show, import, export and verify benchmarks.", no_args_is_help=True)
+    group.command("list")(list_benchmarks)
+    group.command("show")(show)
+    group.command("import")(import_)
+    group.command("export")(export)
+    group.command("verify")(verify)
+    app.add_typer(group, name="benchmark")
+
+
+def list_benchmarks(format: Format = ReportFormat.TABLE) -> None:
+    """List the stored benchmark versions."""
+    import polars as pl
+
+    from pipeline.formats.tables import TableFormat, write_table
+    from pipeline.jobs.benchmark_library import list_records
+    from pipeline.jobs.first_start import prepared_site
+
+    records = list_records(prepared_site())
+    if format is ReportFormat.JSON:
+        output.print_json(records)
+        return
+    rows = [
+        {
+            "benchmark": f"{record['slug']}@{record['version']}",
+            "kind": record["kind"],
+            "queries": _count(record["queries"]),
+            "tools": _count(record["tools"]),
+            "combinations": _count(record["combinations"]),
+            "headline": record["headline"],
+            "content": (record["hash"] or "figures only")[:12],
+        }
+        for record in records
+    ]
+    typer.echo(write_table(pl.DataFrame(rows), TableFormat.PLAIN), nl=False)
+
+
+def _count(value: int | None) -> str | None:
+    return None if value is None else f"{value:,}"
+
+
+def show(benchmark: Name, format: Format = ReportFormat.TABLE) -> None:
+    """Show counts, licence, hash and the statistics of one benchmark."""
+    from pipeline.jobs.benchmark_library import Library
+
+    record = Library().record(benchmark)
+    if format is ReportFormat.JSON:
+        output.print_json(record)
+        return
+    for name, value in record.items():
+        if isinstance(value, dict):
+            typer.echo(f"{name}:")
+            for key, inner in value.items():
+                typer.echo(f"  {key:<40} {_shown(inner)}")
+        else:
+            typer.echo(f"{name + ':':<16} {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, list):
+        return ", ".join(_shown(item) for item in value) or "—"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_shown(inner)}" for key, inner in value.items())
+    return "—" if value is None or value == "" else str(value)
+
+
+def import_(
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH|HF_ID",
+            help="A benchmark folder, ToolRet- or SkillRet-shaped files, a combinations file, or a hub id.",
+        ),
+    ],
+    slug: Annotated[str | None, typer.Option(help="Short name to store it under.")] = None,
+    version: Annotated[str | None, typer.Option("--set-version", help="Version to store it as.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title to show.")] = None,
+    source: Annotated[list[str] | None, typer.Option("--source", help="Only these tasks; repeat for several.")] = None,
+    corpus: Annotated[str | None, typer.Option(help="SkillRet only: which skills to search, test or all.")] = None,
+    parent: Annotated[
+        str | None,
+        typer.Option(metavar="B", help="For a combinations file: the benchmark that it belongs to."),
+    ] = None,
+    format: Format = ReportFormat.TABLE,
+) -> None:
+    """Read a benchmark, check every row and store it as an immutable version."""
+    from pipeline.formats.import_benchmark import import_benchmark
+    from pipeline.jobs.benchmark_library import Library, import_into_store
+    from pipeline.jobs.first_start import prepared_site
+
+    site = prepared_site()
+    benchmark = import_benchmark(
+        path,
+        slug=slug,
+        version=version,
+        title=title,
+        sources=tuple(source or ()),
+        corpus=corpus,
+        parent=Library(site).benchmark(parent) if parent else None,
+    )
+    stored = import_into_store(site, benchmark)
+    record = Library(site).record(f"{stored.slug}@{stored.version}")
+    if format is ReportFormat.JSON:
+        output.print_json(record)
+        return
+    typer.echo(
+        f"stored {stored.slug}@{stored.version}: {stored.queries:,} queries, {stored.tools:,} {stored.kind}s, "
+        f"{stored.combinations:,} valid combinations\nhash {stored.content_hash}"
+    )
+    for note in benchmark.notes:
+        typer.echo(f"note: {note}")
+
+
+def export(
+    benchmark: Name,
+    out: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that does not exist yet.")],
+    tables: Annotated[FileFormat, typer.Option("--tables", help="How to keep the tables.")] = FileFormat.JSONL,
+) -> None:
+    """Write a benchmark as a folder that ``benchmark import`` reads back to the same hash."""
+    from pipeline.formats.benchmark_folder import write_benchmark_folder
+    from pipeline.jobs.benchmark_library import Library
+
+    content = Library().benchmark(benchmark)
+    write_benchmark_folder(content, out, table_format=tables.value)
+    typer.echo(f"wrote {out}\nhash {content.content_hash}")
+
+
+def verify(benchmark: Name, format: Format = ReportFormat.TABLE) -> None:
+    """Read a benchmark again, check every row, and compare its hash with the stored one."""
+    from pipeline.jobs.benchmark_library import Library
+
+    checked = Library().verify(benchmark)
+    if format is ReportFormat.JSON:
+        output.print_json(
+            {"benchmark": checked.name, "hash": checked.benchmark.content_hash, "notes": list(checked.benchmark.notes)}
+        )
+        return
+    typer.echo(f"{checked.name} is sound\nhash {checked.benchmark.content_hash}")
+    for note in checked.benchmark.notes:
+        typer.echo(f"note: {note}")

@@ -1,0 +1,271 @@
+"""Verbs about runs: ``validate``, ``score``, ``submit`` and ``runs …``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pipeline.commands import output
+from pipeline.commands.options import (
+    BenchmarkName,
+    OrderOption,
+    PartOption,
+    Quiet,
+    ReportFormat,
+    RunFile,
+    ScoreFormat,
+    cutoffs,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.run import Order, RunReading
+    from pipeline.scoring.compiled import CompiledBenchmark
+
+RunId = Annotated[str, typer.Argument(metavar="RUN_ID", help="The id that submit printed.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command line."""
+    app.command()(validate)
+    app.command()(score)
+    app.command()(submit)
+    runs = typer.Typer(help="List, show, publish and withdraw stored runs.", no_args_is_help=True)
+    runs.command("list")(list_runs)
+    runs.command("show")(show_run)
+    runs.command("publish")(publish)
+    runs.command("withdraw")(withdraw)
+    app.add_typer(runs, name="runs")
+
+
+def _order(order: str | None) -> Order | None:
+    from pipeline.errors import UsageError
+    from pipeline.run import Order
+
+    if order is None:
+        return None
+    try:
+        return Order(order)
+    except ValueError:
+        raise UsageError(f"--order takes score, rank or distance; found {order!r}") from None
+
+
+def _read(
+    run: Path, benchmark: str, order: str | None, part: str | None, quiet: bool
+) -> tuple[CompiledBenchmark, RunReading]:
+    from pipeline.jobs.benchmark_library import Library
+    from pipeline.jobs.submission import read_submitted
+
+    declared = _order(order)
+    library = Library()
+    compiled = library.compiled(benchmark)
+    with output.progress(f"reading {run.name}", quiet) as progress:
+        reading = read_submitted(library, run, compiled, order=declared, part=part, progress=progress)
+    return compiled, reading
+
+
+def validate(
+    run: RunFile,
+    benchmark: BenchmarkName,
+    order: OrderOption = None,
+    part: PartOption = None,
+    format: Annotated[ReportFormat, typer.Option(help="How to print the report.")] = ReportFormat.TABLE,
+    quiet: Quiet = False,
+) -> None:
+    """Check a run file: exit 0 when it is accepted or normalised, 1 when it is refused."""
+    _, reading = _read(run, benchmark, order, part, quiet)
+    if format is ReportFormat.JSON:
+        output.print_json(reading.report.as_json())
+    else:
+        typer.echo(output.describe_report(reading.report))
+    if reading.run is None:
+        raise typer.Exit(1)
+
+
+def score(
+    run: RunFile,
+    benchmark: BenchmarkName,
+    k: Annotated[str, typer.Option("--k", help="Cutoffs, separated by commas.")] = "1,5,10,20",
+    order: OrderOption = None,
+    part: PartOption = None,
+    format: Annotated[ScoreFormat, typer.Option(help="How to print the scores.")] = ScoreFormat.TABLE,
+    quiet: Quiet = False,
+) -> None:
+    """Score a run file under one label a query and under every valid combination; stores nothing."""
+    from pipeline.formats.tables import TableFormat, write_table
+    from pipeline.scoring.averages import scores_json, summarise
+    from pipeline.scoring.kernel import score_run
+
+    ks = cutoffs(k)
+    compiled, reading = _read(run, benchmark, order, part, quiet)
+    report = reading.report
+    if reading.run is None:
+        if format is ScoreFormat.JSON:
+            output.print_json(report.as_json())
+        else:
+            typer.echo(output.describe_report(report))
+        raise typer.Exit(1)
+    summary = summarise(score_run(compiled, reading.run, ks), compiled)
+    if format is ScoreFormat.JSON:
+        total = len(compiled.target.queries)
+        output.print_json(
+            {
+                "benchmark": _benchmark_json(compiled),
+                "run": {
+                    "file": run.name,
+                    "format": report.format,
+                    "ranking_hash": reading.run.ranking_hash,
+                    "flags": list(report.flags),
+                    "warnings": list(report.notes),
+                },
+                "scores": scores_json(summary),
+                "queries": {"total": total, "missing": total - reading.run.queries_answered},
+            }
+        )
+        return
+    if format is ScoreFormat.CSV:
+        typer.echo(write_table(summary, TableFormat.CSV), nl=False)
+        return
+    typer.echo(write_table(output.score_frame(summary), TableFormat(str(format))), nl=False)
+    if format is ScoreFormat.TABLE:
+        total = len(compiled.target.queries)
+        typer.echo(
+            f"\n{compiled.name}: points (× 100) over all {total:,} queries, {reading.run.queries_answered:,} answered; "
+            f"the headline is the {compiled.headline} average."
+        )
+        for note in report.notes:
+            typer.echo(f"note: {note}")
+
+
+def _benchmark_json(compiled: CompiledBenchmark) -> dict[str, str]:
+    slug, _, version = compiled.name.rpartition("@")
+    return {"slug": slug, "version": version, "hash": compiled.content_hash}
+
+
+def submit(
+    run: RunFile,
+    benchmark: BenchmarkName,
+    retriever: Annotated[str, typer.Option("--retriever", "-r", help="Name of the retriever, as it should be shown.")],
+    order: OrderOption = None,
+    part: PartOption = None,
+    private: Annotated[
+        bool, typer.Option("--private", help="Keep it off the leaderboard; only its link opens it.")
+    ] = False,
+    method: Annotated[str, typer.Option("--method", help="How it retrieves, such as full-doc.")] = "full-doc",
+    level: Annotated[
+        str, typer.Option("--level", help="query, or sub-query when it used the labelled sub-queries.")
+    ] = "query",
+    trained: Annotated[
+        str, typer.Option("--trained-on-benchmark", help="Was it trained on this benchmark: yes, no or unknown.")
+    ] = "unknown",
+    link: Annotated[str, typer.Option(help="A page about the retriever.")] = "",
+    licence: Annotated[str, typer.Option(help="Licence of the retriever.")] = "",
+    contact: Annotated[str, typer.Option(help="How to reach you; never shown.")] = "",
+    format: Annotated[ReportFormat, typer.Option(help="How to print the result.")] = ReportFormat.TABLE,
+    quiet: Quiet = False,
+) -> None:
+    """Store a run and its scores, and publish it unless --private."""
+    from pipeline.jobs.site import open_site
+    from pipeline.jobs.submission import SubmissionMetadata, check_run, permalink, submit_run
+
+    metadata = SubmissionMetadata(
+        retriever=retriever,
+        method=method,
+        level=level,
+        link=link,
+        licence=licence,
+        contact=contact,
+        trained_on_benchmark=trained,
+    )
+    site = open_site()
+    with output.progress(f"reading {run.name}", quiet) as progress:
+        checked = check_run(site, run, benchmark, order=_order(order), part=part, progress=progress)
+    if checked.reading.run is None:
+        report = checked.reading.report
+        if format is ReportFormat.JSON:
+            output.print_json(report.as_json())
+        else:
+            typer.echo(output.describe_report(report))
+        raise typer.Exit(1)
+    run_id = submit_run(site, checked, run, metadata, publish=not private)
+    link_to_it = permalink(site, run_id)
+    if format is ReportFormat.JSON:
+        output.print_json({"run_id": run_id, "permalink": link_to_it, "report": checked.reading.report.as_json()})
+        return
+    typer.echo(output.describe_report(checked.reading.report))
+    typer.echo(f"{'kept private' if private else 'published'} as {run_id}\n{link_to_it}")
+
+
+def list_runs(
+    benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help="Only this benchmark.")] = None,
+    format: Annotated[ReportFormat, typer.Option(help="How to print the list.")] = ReportFormat.TABLE,
+) -> None:
+    """List stored runs that were uploaded or measured here, newest first."""
+    from pipeline.jobs.run_records import list_records
+    from pipeline.jobs.site import open_site
+
+    records = list_records(open_site(), benchmark)
+    if format is ReportFormat.JSON:
+        output.print_json(records)
+        return
+    if not records:
+        typer.echo("no runs yet: store one with `equirank submit RUN --benchmark B --retriever NAME`")
+        return
+    _print_rows(records, ["id", "benchmark", "retriever", "method", "state", "visibility", "created"])
+
+
+def show_run(
+    run_id: RunId,
+    format: Annotated[ReportFormat, typer.Option(help="How to print the run.")] = ReportFormat.TABLE,
+) -> None:
+    """Show one run: where it came from, its scores, hashes and versions."""
+    from pipeline.formats.tables import TableFormat, write_table
+    from pipeline.jobs.run_records import run_record, run_summary
+    from pipeline.jobs.site import open_site
+    from pipeline.scoring.averages import scores_json
+
+    site = open_site()
+    record, summary = run_record(site, run_id), run_summary(site, run_id)
+    if format is ReportFormat.JSON:
+        output.print_json({"run": record, "scores": scores_json(summary)})
+        return
+    for name, value in record.items():
+        typer.echo(f"{name:>20}  {', '.join(map(str, value)) if isinstance(value, list) else value}")
+    typer.echo("\n" + write_table(output.score_frame(summary), TableFormat.PLAIN), nl=False)
+
+
+def publish(run_id: RunId) -> None:
+    """Put a stored run on the leaderboard."""
+    from pipeline.jobs.site import open_site
+    from pipeline.jobs.submission import permalink, publish_run
+
+    site = open_site()
+    publish_run(site, run_id)
+    typer.echo(f"published {run_id}\n{permalink(site, run_id)}")
+
+
+def withdraw(run_id: RunId) -> None:
+    """Take a run off the leaderboard; it stays stored and can be published again."""
+    from pipeline.jobs.site import open_site
+    from pipeline.jobs.submission import withdraw_run
+
+    withdraw_run(open_site(), run_id)
+    typer.echo(f"withdrew {run_id}")
+
+
+def _print_rows(records: list[dict[str, Any]], columns: list[str]) -> None:
+    import polars as pl
+
+    from pipeline.formats.tables import TableFormat, write_table
+
+    frame = pl.DataFrame(
+        [{name: _cell(record[name]) for name in columns} for record in records],
+        schema=dict.fromkeys(columns, pl.String),
+    )
+    typer.echo(write_table(frame, TableFormat.PLAIN), nl=False)
+
+
+def _cell(value: Any) -> str | None:
+    return None if value is None or value == "" else str(value)
