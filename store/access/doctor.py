@@ -1,0 +1,112 @@
+"""Whether every row's artifacts are there and whole, and which artifacts no row names."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import select
+from sqlmodel import Session, col
+
+from store.artifacts import ArtifactStore, StoredArtifact
+from store.errors import ArtifactDamaged, ArtifactMissing
+from store.models import BenchmarkVersion, Run, utc_now
+
+
+@dataclass(frozen=True)
+class Damage:
+    """An artifact that is missing or whose bytes changed, and the rows that need it (in words)."""
+
+    hash: str
+    problem: str
+    owners: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class IntegrityReport:
+    """What the check found.
+
+    Attributes:
+        checked: artifacts that rows name.
+        missing, damaged: those that cannot be read.
+        orphans: artifacts that no row names and that are older than the grace time.
+    """
+
+    checked: int
+    missing: tuple[Damage, ...]
+    damaged: tuple[Damage, ...]
+    orphans: tuple[StoredArtifact, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every row has its artifacts; orphans are no harm."""
+        return not self.missing and not self.damaged
+
+
+def referenced(session: Session) -> dict[str, tuple[str, ...]]:
+    """Every artifact hash that a row names, with the rows in words."""
+    owners: defaultdict[str, list[str]] = defaultdict(list)
+    for version in session.scalars(select(BenchmarkVersion).order_by(col(BenchmarkVersion.id))):
+        for table, digest in version.artifacts.items():
+            owners[digest].append(f"{table} of benchmark {version.slug}@{version.version}")
+    columns = {
+        "ranking": col(Run.ranking_artifact),
+        "per-query scores": col(Run.per_query_artifact),
+        "raw file": col(Run.raw_artifact),
+    }
+    for run_id, *digests in session.execute(select(col(Run.id), *columns.values()).order_by(col(Run.id))):
+        for what, digest in zip(columns, digests, strict=True):
+            if digest is not None:
+                owners[digest].append(f"{what} of run {run_id}")
+    return {digest: tuple(rows) for digest, rows in owners.items()}
+
+
+def check_integrity(
+    session: Session,
+    artifacts: ArtifactStore,
+    *,
+    deep: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+) -> IntegrityReport:
+    """Look at every artifact that a row names.
+
+    Args:
+        session: of ``Database.reading``.
+        artifacts: the store they should be in.
+        deep: read every file and compare its hash; otherwise only look whether it is there.
+        progress: called with (checked, total).
+    """
+    owners = referenced(session)
+    missing, damaged = [], []
+    for number, (digest, rows) in enumerate(owners.items(), start=1):
+        try:
+            if deep:
+                artifacts.verify(digest)
+            elif not artifacts.exists(digest):
+                raise ArtifactMissing(f"artifact {digest} is not in {artifacts.url}")
+        except ArtifactMissing as error:
+            missing.append(Damage(digest, str(error), rows))
+        except ArtifactDamaged as error:
+            damaged.append(Damage(digest, str(error), rows))
+        if progress is not None:
+            progress(number, len(owners))
+    return IntegrityReport(len(owners), tuple(missing), tuple(damaged), tuple(orphans(session, artifacts)))
+
+
+def orphans(
+    session: Session, artifacts: ArtifactStore, *, older_than: timedelta = timedelta(hours=1)
+) -> list[StoredArtifact]:
+    """Artifacts that no row names: left by a process that was killed before its row.
+
+    Args:
+        session: of ``Database.reading``.
+        artifacts: the store to look through.
+        older_than: younger ones may be about to get their row and are left out.
+    """
+    # The files are listed before the rows are read, so that a row written in between is seen.
+    limit = utc_now() - older_than
+    stored = [item for item in artifacts.stored() if item.modified is None or item.modified <= limit]
+    named = referenced(session)
+    return sorted((item for item in stored if item.hash not in named), key=lambda item: item.hash)

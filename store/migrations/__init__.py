@@ -1,0 +1,1 @@
+"""Alembic migrations; ``store.database.Database.migrate`` runs them."""

@@ -1,0 +1,21 @@
+"""Alembic's entry: runs on the connection that ``Database.migrate`` hands over, inside its transaction."""
+
+from alembic import context
+
+from store.models import Table
+
+target_metadata = Table.metadata
+
+connection = context.config.attributes.get("connection")
+if connection is None:
+    raise RuntimeError("migrations run through store.database.Database.migrate, which holds the lock")
+
+# SQLite's DDL is transactional once the transaction is begun by us; batch mode lets it alter tables.
+context.configure(
+    connection=connection,
+    target_metadata=target_metadata,
+    transactional_ddl=True,
+    render_as_batch=connection.dialect.name == "sqlite",
+)
+with context.begin_transaction():
+    context.run_migrations()

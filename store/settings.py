@@ -1,0 +1,147 @@
+"""Every setting of EquiRank in one class, read from ``EQUIRANK_…`` environment variables."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from store.errors import StoreError
+
+
+class SettingsError(StoreError):
+    """A setting has a value that cannot be used."""
+
+
+class Auth(StrEnum):
+    """Who may write: everybody on this machine, or people signed in through OpenID Connect."""
+
+    NONE = "none"
+    OIDC = "oidc"
+
+
+class Settings(BaseSettings):
+    """What an operator can set; the help of each field is its line in the README's table."""
+
+    model_config = SettingsConfigDict(env_prefix="EQUIRANK_", extra="ignore", frozen=True, hide_input_in_errors=True)
+
+    home: Path = Field(
+        default=Path("~/.equirank"),
+        description="Folder for everything kept on this machine: the database, artifacts and caches.",
+    )
+    database_url: str = Field(
+        default="",
+        description="Database: empty for a SQLite file in the home folder, or "
+        "postgresql://user:password@host:5432/name (needs the postgres extra).",
+        json_schema_extra={"secret": True},
+    )
+    artifact_url: str = Field(
+        default="",
+        description="Where rankings, scores and benchmark tables are kept: empty for a folder in the home folder, "
+        "another folder, or s3://bucket/path (needs the s3 extra).",
+        json_schema_extra={"secret": True},
+    )
+    public_url: str = Field(
+        default="http://localhost:8501",
+        description="The address people open; printed permalinks start with it.",
+    )
+    host: str = Field(default="127.0.0.1", description="The address that the server listens on.")
+    port: int = Field(default=8501, ge=1, le=65535, description="The port that the server listens on.")
+    auth: Auth = Field(
+        default=Auth.NONE,
+        description="Sign-in: none means one trusted user on this machine; oidc is not supported in this version.",
+    )
+    frame_ancestors: str = Field(
+        default="'self'",
+        description="Which sites may show the pages in a frame (the value of the CSP directive frame-ancestors).",
+    )
+    limit_upload_mb: int = Field(default=512, ge=1, description="Largest run file that is accepted, in MiB.")
+    limit_expanded_mb: int = Field(default=4096, ge=1, description="Largest run file after decompression, in MiB.")
+    limit_expansion_ratio: int = Field(
+        default=100, ge=1, description="Largest ratio of decompressed to compressed size of a run file."
+    )
+    limit_line_kb: int = Field(default=64, ge=1, description="Longest line of a run file, in KiB.")
+    limit_depth: int = Field(default=1000, ge=1, description="Results kept for a query, after ranking.")
+    limit_id_bytes: int = Field(default=1024, ge=1, description="Longest query or tool id, in bytes.")
+    limit_submissions_per_day: int = Field(
+        default=1000, ge=1, description="Submissions that one person may make in 24 hours."
+    )
+
+    @field_validator("home")
+    @classmethod
+    def _absolute(cls, value: Path) -> Path:
+        """A relative home would move with the working directory."""
+        return value.expanduser().absolute()
+
+    @field_validator("public_url")
+    @classmethod
+    def _no_trailing_slash(cls, value: str) -> str:
+        if not value.startswith(("http://", "https://")):
+            raise ValueError("must start with http:// or https://")
+        return value.rstrip("/")
+
+    @field_validator("auth")
+    @classmethod
+    def _supported(cls, value: Auth) -> Auth:
+        """Serving without the sign-in that an operator asked for would be worse than not starting."""
+        if value is Auth.OIDC:
+            raise ValueError(
+                "sign-in through OpenID Connect is not in this version; unset EQUIRANK_AUTH or set it to none"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _defaults_under_home(self) -> Settings:
+        if not self.database_url:
+            object.__setattr__(self, "database_url", f"sqlite:///{self.home / 'equirank.sqlite3'}")
+        if not self.artifact_url:
+            object.__setattr__(self, "artifact_url", str(self.home / "artifacts"))
+        return self
+
+    @property
+    def cache_folder(self) -> Path:
+        """Files that can be made again at any time."""
+        return self.home / "cache"
+
+
+@lru_cache(maxsize=1)
+def get_settings() -> Settings:
+    """The settings of this process, read once.
+
+    Raises:
+        SettingsError: a variable has a value that cannot be used; the message names it.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        lines = [
+            f"EQUIRANK_{str(problem['loc'][0]).upper() if problem['loc'] else '…'}: "
+            f"{problem['msg'].removeprefix('Value error, ')}"
+            for problem in error.errors(include_url=False, include_input=False)
+        ]
+        raise SettingsError("these settings cannot be used:\n  " + "\n  ".join(lines)) from None
+
+
+def redacted(url: str) -> str:
+    """The URL without its password, for messages and logs."""
+    if "://" not in url:
+        return url
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return url.split("://", 1)[0] + "://…"
+
+
+def settings_table() -> str:
+    """A Markdown table of all settings: variable, default, help; part of the README."""
+    lines = ["| variable | default | what it does |", "|---|---|---|"]
+    for name, field in Settings.model_fields.items():
+        default = field.default
+        shown = f"`{default}`" if str(default) else "(empty)"
+        lines.append(f"| `EQUIRANK_{name.upper()}` | {shown} | {field.description} |")
+    return "\n".join(lines)
