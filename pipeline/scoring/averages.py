@@ -1,0 +1,124 @@
+"""From query scores to figures: macro, micro, by domain and by source, over all queries of the benchmark.
+
+A query that a run does not answer counts as 0 (pytrec_eval, BEIR and MTEB leave it out of the mean). Sums are
+``math.fsum``'s, rounded once at the end, so that no figure depends on the order of queries or on the machine.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from pipeline.scoring.compiled import CompiledBenchmark
+from pipeline.scoring.kernel import METRICS
+from pipeline.scoring.scores import RunScores
+
+#: Columns of a summary; ``domain`` names the domain or source and is null for macro and micro.
+SUMMARY = {
+    "view": pl.String,
+    "metric": pl.String,
+    "k": pl.Int32,
+    "average": pl.String,
+    "domain": pl.String,
+    "value": pl.Float64,
+    "n": pl.Int64,
+}
+
+_COLUMN = re.compile(rf"(old|new)_({'|'.join(METRICS)})@(\d+)")
+
+_Scores = dict[tuple[str, str, int], npt.NDArray[np.float64]]
+
+
+def mean(values: list[float]) -> float:
+    """The mean, summed exactly and rounded once; independent of the order of ``values``."""
+    return math.fsum(values) / len(values)
+
+
+def summarise(scores: RunScores | pl.DataFrame, compiled: CompiledBenchmark) -> pl.DataFrame:
+    """All averages of one run.
+
+    Args:
+        scores: the scores, or their ``per_query`` frame as it was stored.
+        compiled: the labels: they say which domains and sources there are, and in which order.
+
+    Returns:
+        Columns as in ``SUMMARY``. ``average`` is ``macro`` (mean of the domain means), ``micro`` (mean over
+        queries), ``domain`` or ``source``; ``n`` is the number of queries behind the value.
+
+    Raises:
+        ValueError: the frame does not have one row for each query of the benchmark, in its order.
+    """
+    columns = _columns(scores, compiled)
+    total = len(compiled.queries)
+    if total == 0:
+        return pl.DataFrame(schema=SUMMARY)
+    groupings = [
+        ("domain", compiled.domain_names, *_grouped(compiled.domain_of, len(compiled.domain_names))),
+        ("source", compiled.source_names, *_grouped(compiled.source_of, len(compiled.source_names))),
+    ]
+    rows: list[tuple[str, str, int, str, str | None, float, int]] = []
+    for (view, metric, k), values in columns.items():
+        by_group = {
+            average: [
+                (name, mean(grouped[start:end]), end - start)
+                for grouped in [values[order].tolist()]
+                for name, start, end in zip(names, bounds, bounds[1:], strict=False)
+            ]
+            for average, names, order, bounds in groupings
+        }
+        macro = mean([value for _, value, _ in by_group["domain"]])
+        rows.append((view, metric, k, "macro", None, macro, total))
+        rows.append((view, metric, k, "micro", None, mean(values.tolist()), total))
+        rows += [
+            (view, metric, k, average, name, value, n)
+            for average, groups in by_group.items()
+            for name, value, n in groups
+        ]
+    return pl.DataFrame(rows, schema=SUMMARY, orient="row")
+
+
+def scores_json(summary: pl.DataFrame) -> dict[str, Any]:
+    """A summary in the shape of the command line's documented JSON.
+
+    Returns:
+        ``{"old": {"NDCG@10": {"macro", "micro", "domains": {…}, "sources": {…}}, …}, "new": {…}}``.
+    """
+    out: dict[str, Any] = {}
+    for view, metric, k, average, domain, value, _ in summary.select(list(SUMMARY)).iter_rows():
+        entry = out.setdefault(view, {}).setdefault(f"{metric}@{k}", {"domains": {}, "sources": {}})
+        if average in ("macro", "micro"):
+            entry[average] = value
+        else:
+            entry[f"{average}s"][domain] = value
+    return {
+        view: {
+            name: {"macro": e["macro"], "micro": e["micro"], "domains": e["domains"], "sources": e["sources"]}
+            for name, e in entries.items()
+        }
+        for view, entries in out.items()
+    }
+
+
+def _columns(scores: RunScores | pl.DataFrame, compiled: CompiledBenchmark) -> _Scores:
+    if isinstance(scores, RunScores):
+        return {
+            (view, metric, k): values[m, j]
+            for view, values in (("old", scores.evaluation.old), ("new", scores.evaluation.new))
+            for m, metric in enumerate(METRICS)
+            for j, k in enumerate(scores.cutoffs)
+        }
+    if scores["query_id"].to_list() != compiled.queries.ids:
+        raise ValueError(f"the per-query scores are not those of the queries of {compiled.name}, in their order")
+    named = [(match, name) for name in scores.columns if (match := _COLUMN.fullmatch(name))]
+    return {(m[1], m[2], int(m[3])): scores[name].to_numpy() for m, name in named}
+
+
+def _grouped(group_of: npt.NDArray[np.int32], groups: int) -> tuple[npt.NDArray[np.intp], list[int]]:
+    """An order that brings groups together, and where each begins."""
+    bounds = [0, *np.cumsum(np.bincount(group_of, minlength=groups)).tolist()]
+    return np.argsort(group_of, kind="stable"), bounds

@@ -1,0 +1,9 @@
+"""The two versions that a stored score or a cached file depends on."""
+
+from __future__ import annotations
+
+#: Kept with every score row; raise it when any published figure could come out different.
+SCORER_VERSION = "1"
+
+#: Part of the cache key of compiled ground truth; raise it when its arrays change in meaning or layout.
+COMPILER_VERSION = "1"
