@@ -15,10 +15,10 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Count:
-    """A domain or source of a benchmark and its number of queries."""
+    """A domain or source of a benchmark and its number of queries, None where no paper prints it."""
 
     name: str
-    n: int
+    n: int | None
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def record(kind: type[R], row: SQLModel) -> R:
             continue
         value = getattr(row, field.name)
         if field.name in {"domains", "sources"}:
-            value = tuple(Count(str(item["name"]), int(item["n"])) for item in value)
+            value = tuple(Count(str(item["name"]), item["n"]) for item in value)
         elif isinstance(value, list):
             value = tuple(value)
         values[field.name] = value

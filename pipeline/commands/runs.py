@@ -96,7 +96,7 @@ def score(
     """Score a run file under one label a query and under every valid combination; stores nothing."""
     from pipeline.formats.tables import TableFormat, write_table
     from pipeline.scoring.averages import scores_json, summarise
-    from pipeline.scoring.kernel import score_run
+    from pipeline.scoring.scores import score_run
 
     ks = cutoffs(k)
     compiled, reading = _read(run, benchmark, order, part, quiet)
@@ -167,7 +167,7 @@ def submit(
     quiet: Quiet = False,
 ) -> None:
     """Store a run and its scores, and publish it unless --private."""
-    from pipeline.jobs.site import open_site
+    from pipeline.jobs.first_start import prepared_site
     from pipeline.jobs.submission import SubmissionMetadata, check_run, permalink, submit_run
 
     metadata = SubmissionMetadata(
@@ -179,7 +179,7 @@ def submit(
         contact=contact,
         trained_on_benchmark=trained,
     )
-    site = open_site()
+    site = prepared_site()
     with output.progress(f"reading {run.name}", quiet) as progress:
         checked = check_run(site, run, benchmark, order=_order(order), part=part, progress=progress)
     if checked.reading.run is None:
@@ -203,10 +203,10 @@ def list_runs(
     format: Annotated[ReportFormat, typer.Option(help="How to print the list.")] = ReportFormat.TABLE,
 ) -> None:
     """List stored runs that were uploaded or measured here, newest first."""
+    from pipeline.jobs.first_start import prepared_site
     from pipeline.jobs.run_records import list_records
-    from pipeline.jobs.site import open_site
 
-    records = list_records(open_site(), benchmark)
+    records = list_records(prepared_site(), benchmark)
     if format is ReportFormat.JSON:
         output.print_json(records)
         return
@@ -222,11 +222,11 @@ def show_run(
 ) -> None:
     """Show one run: where it came from, its scores, hashes and versions."""
     from pipeline.formats.tables import TableFormat, write_table
+    from pipeline.jobs.first_start import prepared_site
     from pipeline.jobs.run_records import run_record, run_summary
-    from pipeline.jobs.site import open_site
     from pipeline.scoring.averages import scores_json
 
-    site = open_site()
+    site = prepared_site()
     record, summary = run_record(site, run_id), run_summary(site, run_id)
     if format is ReportFormat.JSON:
         output.print_json({"run": record, "scores": scores_json(summary)})
@@ -238,20 +238,20 @@ def show_run(
 
 def publish(run_id: RunId) -> None:
     """Put a stored run on the leaderboard."""
-    from pipeline.jobs.site import open_site
+    from pipeline.jobs.first_start import prepared_site
     from pipeline.jobs.submission import permalink, publish_run
 
-    site = open_site()
+    site = prepared_site()
     publish_run(site, run_id)
     typer.echo(f"published {run_id}\n{permalink(site, run_id)}")
 
 
 def withdraw(run_id: RunId) -> None:
     """Take a run off the leaderboard; it stays stored and can be published again."""
-    from pipeline.jobs.site import open_site
+    from pipeline.jobs.first_start import prepared_site
     from pipeline.jobs.submission import withdraw_run
 
-    withdraw_run(open_site(), run_id)
+    withdraw_run(prepared_site(), run_id)
     typer.echo(f"withdrew {run_id}")
 
 

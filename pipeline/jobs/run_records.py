@@ -1,0 +1,89 @@
+"""Stored runs as plain values, in the shape that ``equirank runs …`` prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from pipeline.jobs.site import Site
+from store.access import benchmarks, retrievers, runs
+from store.models import Provenance
+
+
+def list_records(site: Site, benchmark: str | None = None) -> list[dict[str, Any]]:
+    """Runs that were uploaded or measured here, newest first; reported figures are not among them.
+
+    Raises:
+        NotFound: the benchmark is not stored.
+    """
+    with site.database.reading() as session:
+        version = None if benchmark is None else benchmarks.get(session, benchmark).id
+        frame = runs.list_runs(
+            session,
+            benchmark_version_id=version,
+            provenances=(Provenance.UPLOADED, Provenance.MEASURED),
+        )
+    return [
+        {
+            "id": row["run_id"],
+            "benchmark": row["benchmark"],
+            "retriever": row["retriever"],
+            "method": row["method"],
+            "level": row["level"],
+            "provenance": row["provenance"],
+            "state": row["state"],
+            "visibility": row["visibility"],
+            "answered": row["queries_answered"],
+            "queries": row["queries_total"],
+            "flags": row["flags"],
+            "created": row["created_at"].isoformat(timespec="seconds"),
+            "published": row["published_at"] and row["published_at"].isoformat(timespec="seconds"),
+        }
+        for row in frame.iter_rows(named=True)
+    ]
+
+
+def run_record(site: Site, run_id: str) -> dict[str, Any]:
+    """Everything that makes one run's figures reproducible.
+
+    Raises:
+        NotFound: there is no such run.
+    """
+    with site.database.reading() as session:
+        run = runs.get(session, run_id)
+        version = benchmarks.get_by_id(session, run.benchmark_version_id)
+        retriever = retrievers.get_by_id(session, run.retriever_id)
+    return {
+        "id": run.id,
+        "benchmark": version.name,
+        "benchmark_hash": run.benchmark_hash,
+        "retriever": retriever.name,
+        "method": run.method,
+        "level": run.level,
+        "contract": run.contract,
+        "provenance": run.provenance,
+        "state": run.state,
+        "visibility": run.visibility,
+        "place": run.place,
+        "file": run.raw_name,
+        "file_hash": run.raw_artifact,
+        "ranking_hash": run.ranking_hash,
+        "scorer_version": run.scorer_version,
+        "depth": run.depth,
+        "queries": run.queries_total,
+        "missing": run.missing,
+        "flags": list(run.flags),
+        "notes": list(run.notes),
+        "trained_on_benchmark": run.trained_on_benchmark,
+        "link": run.link,
+        "licence": run.licence,
+        "created": run.created_at.isoformat(timespec="seconds"),
+        "published": run.published_at and run.published_at.isoformat(timespec="seconds"),
+    }
+
+
+def run_summary(site: Site, run_id: str) -> pl.DataFrame:
+    """The run's figures: ``view, metric, k, average, domain, value, …``."""
+    with site.database.reading() as session:
+        return runs.summaries(session, run_id)
