@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
 from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -28,3 +38,77 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} was skipped although everything is required: {report.longrepr}"
     return report
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Generator[str]:
+    """Address of a PostgreSQL server whose user may create databases.
+
+    ``EQUIRANK_TEST_POSTGRES`` where it is set; else a throwaway cluster on a free loopback port, made with the
+    binaries of Debian's package ``postgresql`` and stopped at the end.
+    """
+    given = os.environ.get("EQUIRANK_TEST_POSTGRES")
+    if given:
+        yield given
+        return
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+    if not found:
+        pytest.skip("PostgreSQL is not installed (apt-get install postgresql), and EQUIRANK_TEST_POSTGRES is not set")
+    with throwaway_postgres(found[-1].parent) as url:
+        yield url
+
+
+@contextmanager
+def throwaway_postgres(binaries: Path) -> Generator[str]:
+    """Run a new cluster in a temporary folder; PostgreSQL refuses root, so root runs it as user postgres."""
+    as_user: dict[str, Any] = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
+    folder = Path(tempfile.mkdtemp(prefix="equirank-postgres-"))
+    try:
+        if as_user:
+            shutil.chown(folder, "postgres", "postgres")
+        data = folder / "data"
+        subprocess.run(
+            [binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N"],
+            check=True, capture_output=True, cwd=folder, **as_user,
+        )  # fmt: skip
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        options = {"listen_addresses": "127.0.0.1", "unix_socket_directories": str(folder), "fsync": "off"}
+        command = [binaries / "postgres", "-D", data, "-p", str(port)]
+        for name, value in options.items():
+            command += ["-c", f"{name}={value}"]
+        with (folder / "log").open("wb") as log:
+            server = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, **as_user)
+        try:
+            ready = [binaries / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
+            deadline = time.monotonic() + 60
+            while subprocess.run(ready, check=False).returncode != 0:
+                if server.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"PostgreSQL did not start: {(folder / 'log').read_text()}")
+                time.sleep(0.1)
+            yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        finally:
+            server.send_signal(signal.SIGINT)  # PostgreSQL's fast shutdown
+            try:
+                server.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Generator[str]:
+    """Address of a new, empty PostgreSQL database of this test's own."""
+    import psycopg
+
+    name = f"equirank_{secrets.token_hex(6)}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    try:
+        yield urlsplit(postgres_server)._replace(path=f"/{name}").geturl()
+    finally:
+        with psycopg.connect(postgres_server, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -81,7 +81,7 @@ def upsert_reported(session: Session, rows: Sequence[ReportedRow], *, remove_oth
         if run is None:
             now = utc_now()
             run = Run(
-                **dict(zip(_KEY, row.key, strict=True)),
+                **dict[str, Any](zip(_KEY, row.key, strict=True)),
                 **_described(row),
                 provenance=Provenance.REPORTED.value,
                 state=State.PUBLISHED.value,
@@ -124,7 +124,7 @@ def _described(row: ReportedRow) -> dict[str, Any]:
     return {name: list(value) if isinstance(value := getattr(row, name), tuple) else value for name in _FIELDS}
 
 
-def _reported() -> Select[tuple[Run]]:
+def _reported() -> Select[Run]:
     return select(Run).where(col(Run.provenance) == Provenance.REPORTED.value)
 
 

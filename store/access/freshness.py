@@ -1,0 +1,42 @@
+"""Whether anything that a board shows has changed: one small query, so that pages can keep what they made."""
+
+from __future__ import annotations
+
+from sqlalchemy import func, select
+from sqlmodel import Session, col
+
+from store.models import BenchmarkVersion, Retriever, Run, State, Submission, Visibility
+
+
+def board_stamp(session: Session, benchmark_version_id: int) -> str:
+    """A text that changes when a run of this version is published, withdrawn, hidden or edited.
+
+    Two different texts do not mean that a board differs; equal texts mean that nothing but a retriever's
+    description, loaded at start, can.
+    """
+    shown = (col(Run.state) == State.PUBLISHED.value) & (col(Run.visibility) == Visibility.PUBLIC.value)
+    of_version = col(Run.benchmark_version_id) == benchmark_version_id
+    runs = session.execute(
+        select(func.count(), func.max(col(Run.published_at)), func.max(col(Run.created_at))).where(of_version, shown)
+    ).one()
+    hidden = session.execute(
+        select(func.count(), func.max(col(Run.withdrawn_at))).where(of_version, ~shown)
+    ).one()
+    edited = session.execute(
+        select(func.max(col(Submission.updated_at))).where(col(Submission.benchmark_version_id) == benchmark_version_id)
+    ).one()
+    retrievers = session.execute(select(func.count(), func.max(col(Retriever.created_at)))).one()
+    return "|".join(str(value) for value in (*runs, *hidden, *edited, *retrievers))
+
+
+def library_stamp(session: Session) -> str:
+    """A text that changes when a benchmark version is added, filled with content, or gets or loses a run."""
+    versions = session.execute(
+        select(func.count(), func.max(col(BenchmarkVersion.created_at)), func.count(col(BenchmarkVersion.content_hash)))
+    ).one()
+    runs = session.execute(
+        select(func.count()).where(
+            col(Run.state) == State.PUBLISHED.value, col(Run.visibility) == Visibility.PUBLIC.value
+        )
+    ).one()
+    return "|".join(str(value) for value in (*versions, *runs))
