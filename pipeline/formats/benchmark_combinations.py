@@ -6,7 +6,8 @@ import polars as pl
 
 from pipeline.benchmark import Judgement
 from pipeline.formats.benchmark_labels import check_enum, collapse_repeats
-from pipeline.formats.source_table import FILE, LINE, ProblemList, SourceTable, quote
+from pipeline.formats.messages import quote
+from pipeline.formats.source_table import FILE, LINE, ProblemList, SourceTable
 
 #: Joins the sorted members of a set to one text; ids hold no control characters.
 _SEPARATOR = "\n"
@@ -117,5 +118,5 @@ def _add_ground_truth(frame: pl.DataFrame, ground_truth: pl.DataFrame, file: str
 
 
 def _shown(tool_ids: list[str]) -> str:
-    shown = ", ".join(quote(tool, 40) for tool in tool_ids[:4])
+    shown = ", ".join(quote(tool) for tool in tool_ids[:4])
     return "{" + shown + (", …" if len(tool_ids) > 4 else "") + "}"

@@ -15,7 +15,8 @@ from pipeline.errors import BenchmarkError, EnvironmentProblem, UsageError
 from pipeline.formats.benchmark_table import read_table
 from pipeline.formats.benchmark_toml import read_benchmark_toml, write_benchmark_toml
 from pipeline.formats.benchmark_validation import validate_benchmark
-from pipeline.formats.source_table import ProblemList, quote
+from pipeline.formats.messages import quote
+from pipeline.formats.source_table import ProblemList
 
 TOML = "benchmark.toml"
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import polars as pl
 
 from pipeline.formats.limits import Limits
+from pipeline.formats.messages import character, quote
 from pipeline.formats.nearest_id import NearestId
-from pipeline.formats.source_table import FILE, LINE, ProblemList, SourceTable, quote
+from pipeline.formats.source_table import FILE, LINE, ProblemList, SourceTable
 
 #: Control characters and every kind of space: a TREC run could not carry such an id.
 _NOT_IN_IDS = r"[\p{Cc}\p{Z}]"
@@ -62,8 +65,6 @@ def check_known(
 
 
 def _invisible(identifier: str) -> str:
-    """The first character that may not be in an id, as ``U+XXXX``."""
-    for character in identifier:
-        if character.isspace() or ord(character) < 0x20 or 0x7F <= ord(character) <= 0x9F:
-            return f"the character U+{ord(character):04X}"
-    return "a space or control character"
+    """The first character that may not be in an id, as ``U+XXXX`` with its name."""
+    found = next((c for c in identifier if unicodedata.category(c)[0] == "Z" or unicodedata.category(c) == "Cc"), " ")
+    return character(ord(found))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from pipeline.benchmark import Judgement, Origin
-from pipeline.formats.source_table import ProblemList, SourceTable, quote
+from pipeline.formats.messages import plural, quote
+from pipeline.formats.source_table import ProblemList, SourceTable
 
 
 def normal_ground_truth(
@@ -33,7 +34,7 @@ def collapse_repeats(frame: pl.DataFrame, file: str, what: str, notes: list[str]
     if repeats.is_empty():
         return frame
     example = quote(repeats["query_id"][0])
-    notes.append(f"{file}: {what} in {_rows(repeats.height)} (first: query {example}); it is kept once")
+    notes.append(f"{file}: {what} in {plural(repeats.height, 'row')} (first: query {example}); it is kept once")
     return frame.with_columns(members.list.unique(maintain_order=True))
 
 
@@ -116,7 +117,7 @@ def normal_equivalents(
     )
     merged = table.frame.unique(key, keep="first", maintain_order=True)
     notes.append(
-        f"{table.files[0]}: {_rows(table.frame.height - merged.height)} repeated the verdict on a tool; merged"
+        f"{table.files[0]}: {plural(table.frame.height - merged.height, 'row')} repeated the verdict on a tool; merged"
     )
     return table.with_frame(merged)
 
@@ -166,7 +167,3 @@ def _check_positions(
             f"{quote(row['verdict'])}; the ground truth is exempt from judging: write valid or leave the row out"
         ),
     )
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row" + ("" if count == 1 else "s")

@@ -8,7 +8,8 @@ import polars as pl
 
 from pipeline.benchmark import TABLES
 from pipeline.formats.json_lines import Schema, read_json_rows
-from pipeline.formats.source_table import FILE, LINE, ProblemList, SourceTable, quote
+from pipeline.formats.messages import quote
+from pipeline.formats.source_table import FILE, LINE, ProblemList, SourceTable
 
 #: Columns that every row must fill; all others may be absent or null.
 REQUIRED: dict[str, tuple[str, ...]] = {
@@ -64,7 +65,7 @@ def read_typed_rows(
 def note_unknown(file: str, columns: dict[str, int] | list[str], notes: list[str]) -> None:
     """Say in ``notes`` which columns of a file are not kept."""
     if columns:
-        names = ", ".join(quote(column, 40) for column in sorted(columns))
+        names = ", ".join(quote(column) for column in sorted(columns))
         notes.append(f"{file}: columns that are not part of this format were left out: {names}")
 
 

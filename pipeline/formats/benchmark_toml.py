@@ -8,7 +8,8 @@ import tomllib
 from pathlib import Path
 
 from pipeline.benchmark import Average, BenchmarkInfo, Kind
-from pipeline.formats.source_table import ProblemList, quote
+from pipeline.formats.messages import quote
+from pipeline.formats.source_table import ProblemList
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9._-]*")
 VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")

@@ -17,8 +17,9 @@ from pipeline.formats.benchmark_labels import check_subqueries, normal_equivalen
 from pipeline.formats.benchmark_table import REQUIRED, with_empty_text
 from pipeline.formats.benchmark_toml import name_problems
 from pipeline.formats.content_hash import content_hash
+from pipeline.formats.messages import quote
 from pipeline.formats.nearest_id import NearestId
-from pipeline.formats.source_table import ProblemList, SourceTable, quote
+from pipeline.formats.source_table import ProblemList, SourceTable
 
 
 def build_benchmark(info: BenchmarkInfo, frames: Mapping[str, pl.DataFrame], notes: Sequence[str] = ()) -> Benchmark:

@@ -20,7 +20,8 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 import polars as pl
 
-from pipeline.formats.source_table import FILE, LINE, PLACE_SCHEMA, ProblemList, place, quote
+from pipeline.formats.messages import quote
+from pipeline.formats.source_table import FILE, LINE, PLACE_SCHEMA, ProblemList, place
 
 Schema = Mapping[str, pl.DataType | type[pl.DataType]]
 
@@ -229,7 +230,7 @@ def _parse(line: bytes) -> dict[str, Any]:
 
 
 def _parse_message(error: ValueError | RecursionError, line: bytes) -> str:
-    text = quote(line.decode("utf-8", "replace").strip(), 60)
+    text = quote(line.decode("utf-8", "replace").strip())
     match error:
         case UnicodeDecodeError():
             return f"byte {error.start + 1} is not UTF-8; save the file as UTF-8"

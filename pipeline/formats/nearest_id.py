@@ -9,7 +9,7 @@ from functools import cached_property
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
-from pipeline.formats.source_table import quote
+from pipeline.formats.messages import quote
 
 
 class NearestId:

@@ -107,10 +107,3 @@ class ProblemList:
         """
         if self.entries:
             raise BenchmarkError(message, tuple(entry[3] for entry in sorted(self.entries, key=lambda e: e[:3])))
-
-
-def quote(value: object, limit: int = 80) -> str:
-    """Text for a message: in quotes, shortened, with invisible characters written as ``U+XXXX``."""
-    text = value if isinstance(value, str) else repr(value)
-    shown = "".join(c if c == " " or c.isprintable() else f"<U+{ord(c):04X}>" for c in text[: limit + 1])
-    return f'"{shown}"' if len(text) <= limit else f'"{shown[:limit]}…"'
