@@ -198,6 +198,15 @@ class Database:
         return reason.replace(str(password), "***") if password else reason
 
 
+def exclusive(session: Session, what: str) -> None:
+    """Wait until no other transaction is at ``what``, and keep others waiting until this one ends.
+
+    For writes that first look at what is stored. On SQLite a writing session is alone from its start.
+    """
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text("SELECT pg_advisory_xact_lock(hashtext(:what))"), {"what": f"equirank {what}"})
+
+
 def _database_url(given: str) -> URL:
     try:
         url = make_url(given)

@@ -9,6 +9,7 @@ import polars as pl
 from sqlalchemy import delete, select
 from sqlmodel import Session, col
 
+from store.database import exclusive
 from store.errors import InvalidRecord
 from store.models import PublishedFigure
 
@@ -39,6 +40,7 @@ def replace_figures(session: Session, figures: Sequence[Figure]) -> bool:
         repeated = next(key for key in keys if keys.count(key) > 1)
         raise InvalidRecord(f"the figure {' / '.join(repeated)} is given twice")
     wanted = [vars(item) for item in figures]
+    exclusive(session, "published figures")
     if list_figures(session).to_dicts() == wanted:
         return False
     session.execute(delete(PublishedFigure))

@@ -19,9 +19,7 @@ def board_stamp(session: Session, benchmark_version_id: int) -> str:
     runs = session.execute(
         select(func.count(), func.max(col(Run.published_at)), func.max(col(Run.created_at))).where(of_version, shown)
     ).one()
-    hidden = session.execute(
-        select(func.count(), func.max(col(Run.withdrawn_at))).where(of_version, ~shown)
-    ).one()
+    hidden = session.execute(select(func.count(), func.max(col(Run.withdrawn_at))).where(of_version, ~shown)).one()
     edited = session.execute(
         select(func.max(col(Submission.updated_at))).where(col(Submission.benchmark_version_id) == benchmark_version_id)
     ).one()

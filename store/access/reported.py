@@ -11,6 +11,7 @@ from sqlalchemy import Select, delete, select
 from sqlmodel import Session, col
 
 from store.access.runs import SUMMARY_SCHEMA, check_summaries, insert_summaries
+from store.database import exclusive
 from store.errors import InvalidRecord
 from store.models import Level, MetricSummary, Provenance, Run, State, Trained, utc_now
 from store.records import Summary
@@ -60,7 +61,7 @@ class ReportedChanges:
 def upsert_reported(session: Session, rows: Sequence[ReportedRow], *, remove_others: bool = False) -> ReportedChanges:
     """Make the stored reported rows these ones; a row keeps its run id and date when its figures change.
 
-    Loading the same rows again changes nothing, also from two processes at once (the key is unique).
+    Loading the same rows again changes nothing; of two processes that load at once, one waits for the other.
 
     Args:
         session: of ``Database.session``.
@@ -71,8 +72,8 @@ def upsert_reported(session: Session, rows: Sequence[ReportedRow], *, remove_oth
         InvalidRecord: two rows have the same key, or a figure must not be stored.
     """
     _check(rows)
-    # Locked on PostgreSQL, so that a second starter waits and then finds the rows of the first.
-    stored = {_key(run): run for run in session.scalars(_reported().with_for_update())}
+    exclusive(session, "reported rows")
+    stored = {_key(run): run for run in session.scalars(_reported())}
     figures = _figures(session)
     inserted = updated = unchanged = 0
     for row in rows:

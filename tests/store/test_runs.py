@@ -8,6 +8,7 @@ import pytest
 from sqlmodel import select
 
 from store.access import retrievers, runs, submissions
+from store.access.leaderboard import leaderboard
 from store.errors import ArtifactDamaged, ArtifactMissing, Conflict, InvalidRecord, NotFound
 from store.models import (
     MetricSummary,
@@ -247,7 +248,7 @@ def test_submissions_without_a_run_and_the_daily_limit(database, benchmark):
             {"verdict": "refuse"},
         )
         submissions.add(session, _submission(benchmark, created_at=utc_now() - timedelta(hours=25)))
-        assert [item.id for item in submissions.list_of(session, "local")][0] == refused.id
+        assert submissions.list_of(session, "local")[0].id == refused.id
         submissions.check_daily_limit(session, "local", 2)
         submissions.check_daily_limit(session, "somebody else", 1)
         with pytest.raises(Conflict, match="the limit is 1"):
@@ -291,7 +292,5 @@ def test_two_publishers_at_once_leave_one_current_row(database, artifacts, bench
     with database.reading() as session:
         versions = runs.versions(session, ids[0])
         assert {item.id for item in versions} == set(ids)
-        from store.access.leaderboard import leaderboard
-
         board = leaderboard(session, benchmark.id)
     assert board.select("run_id", "versions").rows() == [(versions[0].id, len(ids))]
