@@ -1,0 +1,34 @@
+"""The pages of the site and the menu on top; each page is a script of its own under ``pages/``."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.components import viewport
+
+PAGES = "pages"
+
+st.set_page_config(
+    page_title="EquiRank",
+    layout="wide",
+    menu_items={
+        "About": "EquiRank scores tool and skill retrievers against every valid answer, not only the annotated one."
+    },
+)
+
+menu = {
+    "": [st.Page(f"{PAGES}/leaderboard.py", title="Leaderboard", default=True)],
+    "Explore": [st.Page(f"{PAGES}/old_vs_new.py", title="Old vs new", url_path="old-vs-new")],
+    "Contribute": [
+        st.Page(f"{PAGES}/submit.py", title="Submit a run", url_path="submit"),
+        st.Page(f"{PAGES}/my_runs.py", title="My runs", url_path="my-runs"),
+    ],
+    "Benchmarks": [st.Page(f"{PAGES}/benchmarks.py", title="Benchmark cards", url_path="benchmarks")],
+    "About": [
+        st.Page(f"{PAGES}/about.py", title="About the method", url_path="about"),
+        st.Page(f"{PAGES}/run.py", title="A run", url_path="run", visibility="hidden"),
+    ],
+}
+
+st.navigation(menu, position="top").run()
+viewport.watch()

@@ -1,0 +1,49 @@
+"""The whole site as one ASGI application: the pages, ``/api/v1`` and the security headers, in one process.
+
+``equirank serve`` runs it; any ASGI server can: ``uvicorn dashboard.asgi:app``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.routing import Route
+from streamlit import config
+
+from dashboard.api.health import health
+from dashboard.components.failures import show_failure
+from dashboard.current_site import the_site
+from dashboard.headers import SecurityHeaders
+
+SCRIPT = Path(__file__).with_name("app.py")
+
+
+@asynccontextmanager
+async def lifespan(app: st.App) -> AsyncIterator[dict[str, Any]]:
+    """Bring the store up to date before the first request; everything here is safe to repeat."""
+    from pipeline.jobs.first_start import prepare
+
+    site = the_site()
+    await run_in_threadpool(prepare, site)
+    yield {"site": site}
+
+
+settings = the_site().settings
+
+# `streamlit run` finds the application by this assignment.
+app = st.App(
+    SCRIPT,
+    routes=[Route("/api/v1/health", health, methods=["GET"])],
+    middleware=[Middleware(SecurityHeaders, frame_ancestors=settings.frame_ancestors)],
+    lifespan=lifespan,
+    on_script_error=show_failure,
+)
+# The configuration beside the script is found only now that the application has said where the script is.
+config.get_config_options(force_reparse=True)
+config.set_option("server.maxUploadSize", settings.limit_upload_mb, "the setting EQUIRANK_LIMIT_UPLOAD_MB")

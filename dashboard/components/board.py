@@ -1,0 +1,174 @@
+"""Filters, search and order of a board (a frame of ``store.access.leaderboard.leaderboard``). No widgets here.
+
+Ranks come with the board, counted over all its rows; nothing here moves them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import polars as pl
+
+
+class BoardView(StrEnum):
+    """Which figures the board shows."""
+
+    BOTH = "both"
+    OLD = "old"
+    NEW = "new"
+    LIFT = "lift"
+
+
+class SortKey(StrEnum):
+    """What the rows are ordered by; the words are part of permalinks."""
+
+    RANK = "rank"
+    OLD = "old"
+    NEW = "new"
+    LIFT = "lift"
+    RANK_CHANGE = "rank change"
+    NAME = "name"
+    FAMILY = "family"
+    SIZE = "size"
+    COVERAGE = "coverage"
+    DATE = "date"
+
+
+#: Words for null, by filtered column.
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What the reader narrowed the board to; an empty choice narrows nothing.
+
+    Attributes:
+        chosen: column → accepted words (see ``words``).
+        search: text that must occur in the name, family, method or contract; case does not matter.
+    """
+
+    chosen: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    search: str = ""
+
+    @property
+    def active(self) -> int:
+        """How many filters narrow the board."""
+        return sum(1 for accepted in self.chosen.values() if accepted) + bool(self.search.strip())
+
+
+#: Filtered columns and their titles, in the order they are offered.
+FILTERS: dict[str, str] = {
+    "family": "Family",
+    "size": "Size",
+    "training": "Training",
+    "weights": "Weights",
+    "provenance": "Source",
+    "level": "Level",
+    "method": "Method",
+}
+_SIZES = (("under 100M", 100e6), ("100M to 1B", 1e9), ("1B to 5B", 5e9), ("5B and more", float("inf")))
+
+
+def _size_words() -> pl.Expr:
+    expression = pl.when(pl.col("parameters").is_null()).then(pl.lit(UNKNOWN))
+    for words, below in _SIZES[:-1]:
+        expression = expression.when(pl.col("parameters") < below).then(pl.lit(words))
+    return expression.otherwise(pl.lit(_SIZES[-1][0]))
+
+
+def _flag_words(column: str, yes: str, no: str) -> pl.Expr:
+    return (
+        pl.when(pl.col(column).is_null())
+        .then(pl.lit(UNKNOWN))
+        .when(pl.col(column))
+        .then(pl.lit(yes))
+        .otherwise(pl.lit(no))
+    )
+
+
+def words() -> dict[str, pl.Expr]:
+    """Filtered column → expression for the word that the reader chooses."""
+
+    def named(column: str) -> pl.Expr:
+        return pl.when(pl.col(column).fill_null("") == "").then(pl.lit(UNKNOWN)).otherwise(pl.col(column))
+
+    return {
+        "family": named("family"),
+        "size": _size_words(),
+        "training": _flag_words("fine_tuned", "fine-tuned", "base"),
+        "weights": _flag_words("open_weights", "open", "closed"),
+        "provenance": named("provenance"),
+        "level": named("level"),
+        "method": named("method"),
+    }
+
+
+def filter_options(board: pl.DataFrame) -> dict[str, list[str]]:
+    """Every word that occurs, by filtered column: sizes in order, the rest alphabetically, ``unknown`` last."""
+    sizes = [words for words, _ in _SIZES]
+    found = board.select([expression.alias(column) for column, expression in words().items()])
+    options = {}
+    for column in FILTERS:
+        present = set(found[column].to_list())
+
+        def place(word: str, column: str = column) -> tuple[int, int, str]:
+            order = sizes.index(word) if column == "size" and word in sizes else 0
+            return (word == UNKNOWN, order, word.casefold())
+
+        options[column] = sorted(present, key=place)
+    return options
+
+
+def ranked_for(board: pl.DataFrame, view: BoardView) -> pl.DataFrame:
+    """The board with the rank that belongs to the view: by old scores in the view ``old``, else the board's own."""
+    return board.with_columns(rank=pl.col("rank_old")) if view is BoardView.OLD else board
+
+
+def narrowed(board: pl.DataFrame, filters: Filters) -> pl.DataFrame:
+    """The rows that every active filter accepts."""
+    accepted = words()
+    for column, chosen in filters.chosen.items():
+        if chosen:
+            board = board.filter(accepted[column].is_in(list(chosen)))
+    wanted = filters.search.strip().lower()
+    if wanted:
+        text = pl.concat_str(
+            [pl.col(c).fill_null("") for c in ("retriever", "family", "method", "contract", "place")], separator="\n"
+        )
+        board = board.filter(text.str.to_lowercase().str.contains(wanted, literal=True))
+    return board
+
+
+_SORTS: dict[SortKey, tuple[str, bool]] = {
+    SortKey.RANK: ("rank", False),
+    SortKey.OLD: ("old", True),
+    SortKey.NEW: ("new", True),
+    SortKey.LIFT: ("lift", True),
+    SortKey.RANK_CHANGE: ("rank_change", True),
+    SortKey.NAME: ("_name", False),
+    SortKey.FAMILY: ("_family", False),
+    SortKey.SIZE: ("parameters", True),
+    SortKey.COVERAGE: ("coverage", True),
+    SortKey.DATE: ("published_at", True),
+}
+
+
+def ordered(board: pl.DataFrame, key: SortKey, *, reverse: bool = False) -> pl.DataFrame:
+    """Sort by ``key``; unknown values come last either way, equal ones by name, method, contract and id.
+
+    Figures and dates run from high to low, ranks and names from low to high; ``reverse`` turns that round.
+    With ``rank``, rows at query level come before rows at sub-query level.
+    """
+    column, descending = _SORTS[key]
+    named = board.with_columns(
+        _name=pl.col("retriever").str.to_lowercase(),
+        _family=pl.when(pl.col("family").fill_null("") == "").then(None).otherwise(pl.col("family").str.to_lowercase()),
+        _level=pl.col("level") != "query",
+    )
+    by = [column, "_name", "method", "contract", "run_id"]
+    down = [descending != reverse, False, False, False, False]
+    if key is SortKey.RANK:
+        by, down = ["_level", *by], [False, *down]
+    return named.sort(by, descending=down, nulls_last=True, maintain_order=True).drop("_name", "_family", "_level")

@@ -1,0 +1,186 @@
+"""The leaderboard's controls: one row on a wide window, one popover on a narrow one; all of them are permalinks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+import streamlit as st
+
+from dashboard import reading
+from dashboard.components import permalinks
+from dashboard.components.board import FILTERS, BoardView, Filters, SortKey, filter_options
+from dashboard.components.board_table import COLUMNS, USUAL
+from store.records import BenchmarkRecord
+
+PREFIX = "lb_"
+METRICS = ("NDCG", "Recall", "Comp")
+_HIDDEN_AT_FIRST = ("level",)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a figure is the mean of.
+
+    Attributes:
+        word: in the control and the address.
+        average: ``macro``, ``micro`` or ``domain``.
+        domain: the domain's own string with ``domain``, else None.
+    """
+
+    word: str
+    average: str
+    domain: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """For the line under the table."""
+        if self.average == "macro":
+            return "mean of the domain means"
+        if self.average == "micro":
+            return "mean over all queries"
+        return f"mean over the queries of {self.word}"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The chosen figure of the board."""
+
+    benchmark: BenchmarkRecord
+    view: BoardView
+    metric: str
+    k: int
+    scope: Scope
+
+    @property
+    def name(self) -> str:
+        """``NDCG@10``."""
+        return f"{self.metric}@{self.k}"
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """How the rows are narrowed, ordered and laid out."""
+
+    filters: Filters
+    sort: SortKey
+    reverse: bool
+    columns: tuple[str, ...]
+
+
+def choose_benchmark(
+    records: Sequence[BenchmarkRecord], *, key: str = PREFIX + "benchmark", width: int = 230
+) -> BenchmarkRecord:
+    """The benchmark version; the first choice is the newest board of ToolEq, else the first there is."""
+    by_name = {record.name: record for record in records}
+    first = next((name for name in by_name if name.startswith("tooleq@")), next(iter(by_name)))
+    chosen = permalinks.pinned_select(
+        "Benchmark and version", list(by_name), key, first, label_visibility="collapsed", width=width
+    )
+    return by_name[chosen]
+
+
+def scopes_of(benchmark: BenchmarkRecord, found: pl.DataFrame) -> list[Scope]:
+    """The averages and domains that there are figures for; the benchmark's headline first."""
+    averages = set(found["average"].to_list()) or {"macro", "micro"}
+    ordered = sorted({"macro", "micro"} & averages, key=lambda average: average != benchmark.headline)
+    named = [domain.name for domain in benchmark.domains]
+    present = set(found.filter(pl.col("average") == "domain")["domain"].to_list())
+    domains = [name for name in named if name in present or not present] + sorted(present - set(named))
+    scopes = [Scope(average, average) for average in ordered]
+    taken = {scope.word for scope in scopes}
+    for name in domains:
+        title = name[:1].upper() + name[1:]
+        word = title if title and title not in taken else f"domain {name}"
+        taken.add(word)
+        scopes.append(Scope(word, "domain", name))
+    return scopes or [Scope(benchmark.headline, benchmark.headline)]
+
+
+def choose_figure(benchmark: BenchmarkRecord, found: pl.DataFrame) -> Figure:
+    """View, metric, K and scope; draws four controls where it is called."""
+    view = permalinks.segments(
+        "View",
+        [str(v) for v in BoardView],
+        PREFIX + "view",
+        str(BoardView.BOTH),
+        label_visibility="collapsed",
+    )
+    metric, k, scope = choose_metric(benchmark, found, PREFIX)
+    return Figure(benchmark, BoardView(view), metric, k, scope)
+
+
+def choose_metric(benchmark: BenchmarkRecord, found: pl.DataFrame, prefix: str) -> tuple[str, int, Scope]:
+    """Metric, K and scope, among those that there are figures for."""
+    metrics = [m for m in METRICS if m in set(found["metric"].to_list())] or list(METRICS)
+    metric = permalinks.segments("Metric", metrics, prefix + "metric", metrics[0], label_visibility="collapsed")
+    ks = sorted(set(found.filter(pl.col("metric") == metric)["k"].to_list())) or list(benchmark.ks)
+    first = 10 if 10 in ks else ks[0]
+    k = permalinks.select(
+        "Cutoff K",
+        ks,
+        prefix + "k",
+        first,
+        format_func=lambda cutoff: f"@{cutoff}",
+        label_visibility="collapsed",
+        width=84,
+    )
+    scopes = scopes_of(benchmark, found)
+    by_word = {scope.word: scope for scope in scopes}
+    word = permalinks.select(
+        "Average or domain", list(by_word), prefix + "over", scopes[0].word, label_visibility="collapsed", width=140
+    )
+    return metric, int(k), by_word[word]
+
+
+def choose_arrangement(board: pl.DataFrame) -> Arrangement:
+    """Filters, order and columns; draws them one under another where it is called."""
+    options = filter_options(board)
+    search = permalinks.text(
+        "Search", PREFIX + "search", placeholder="retriever, family, method", icon=":material/search:", live=True
+    )
+    chosen: dict[str, list[str]] = {}
+    for column, title in FILTERS.items():
+        key = PREFIX + column
+        if len(options[column]) > 1 or st.session_state.get(key) or key in st.query_params:
+            chosen[column] = permalinks.several(title, options[column], key, placeholder="all")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        sort = permalinks.select("Sort by", [str(s) for s in SortKey], PREFIX + "sort", str(SortKey.RANK))
+        reverse = permalinks.switch("Reverse", PREFIX + "reverse")
+    titles = {column.key: column.title for column in COLUMNS}
+    usual = [key for key in USUAL if key not in _HIDDEN_AT_FIRST or board["level"].n_unique() > 1]
+    columns = permalinks.several(
+        "Columns",
+        [c.key for c in COLUMNS if c.key != "retriever"],
+        PREFIX + "columns",
+        [key for key in usual if key != "retriever"],
+        format_func=lambda key: titles[key],
+    )
+    st.button("Show everything again", on_click=permalinks.reset(cleared()), width="stretch", key="lb_clear_all")
+    return Arrangement(Filters(chosen, search), SortKey(sort), bool(reverse), tuple(columns))
+
+
+def cleared() -> dict[str, object]:
+    """Values that undo every filter and the order."""
+    values: dict[str, object] = {PREFIX + column: [] for column in FILTERS}
+    return values | {PREFIX + "search": "", PREFIX + "sort": str(SortKey.RANK), PREFIX + "reverse": False}
+
+
+def active_filters() -> int:
+    """How many filters narrow the board, read before their widgets are drawn (for the popover's label)."""
+
+    def value(key: str) -> list[str]:
+        kept = st.session_state.get(key)
+        if kept is None:
+            kept = st.query_params.get_all(key)
+        return [kept] if isinstance(kept, str) else list(kept)
+
+    chosen = {column: value(PREFIX + column) for column in FILTERS}
+    return Filters(chosen, "".join(value(PREFIX + "search"))).active
+
+
+def choices_for(benchmark: BenchmarkRecord) -> tuple[str, pl.DataFrame]:
+    """The stamp of the benchmark's board and the figures it has."""
+    stamp = reading.board_stamp(benchmark.id)
+    return stamp, reading.available(benchmark.id, stamp)

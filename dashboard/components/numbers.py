@@ -1,0 +1,60 @@
+"""Figures as text: ×100, one decimal, a real minus sign; reported figures keep the digits that were printed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+MINUS = "\N{MINUS SIGN}"
+NONE = "—"
+
+
+def digits_of(printed: str | None, value: float | None) -> int:
+    """Decimals to show of a figure ×100: those printed, whether printed as a percentage or a fraction.
+
+    Args:
+        printed: the text in the paper, None for figures computed here.
+        value: the stored fraction.
+    """
+    if not printed or value is None:
+        return 1
+    text = printed.strip().rstrip("%").lstrip("+")
+    decimals = len(text.partition(".")[2])
+    try:
+        as_percent = abs(float(text) - 100 * value) < 1e-9 * max(1.0, abs(float(text))) + 1e-9
+    except ValueError:
+        return 1
+    return decimals if as_percent else max(decimals - 2, 0)
+
+
+def points(value: float | None, decimals: int = 1, *, signed: bool = False) -> str:
+    """A fraction ×100, ``52.0``; ``—`` when unknown; with ``signed`` also ``+5.1`` and ``−0.3``."""
+    if value is None or value != value:
+        return NONE
+    text = f"{100 * value:+.{decimals}f}" if signed else f"{100 * value:.{decimals}f}"
+    if float(text) == 0:
+        text = text.lstrip("+-")
+    return text.replace("-", MINUS)
+
+
+def whole(value: int | None) -> str:
+    """A count with thin spaces between thousands; ``—`` when unknown."""
+    return NONE if value is None else f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def size(parameters: int | None) -> str:
+    """A number of weights: ``22.7M``, ``0.6B``, ``4B``; ``—`` when unknown."""
+    if not parameters:
+        return NONE
+    if parameters >= 500_000_000:
+        return f"{parameters / 1e9:.1f}".removesuffix(".0") + "B"
+    return f"{parameters / 1e6:.1f}".removesuffix(".0") + "M"
+
+
+def day(moment: datetime | None) -> str:
+    """The date of a moment, ISO; ``—`` when unknown."""
+    return NONE if moment is None else moment.date().isoformat()
+
+
+def short_hash(value: str | None) -> str:
+    """The first twelve characters of a hash; ``—`` when there is none."""
+    return NONE if not value else value[:12]

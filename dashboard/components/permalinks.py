@@ -1,0 +1,99 @@
+"""Widgets whose state is the address: every state of a page can be sent to somebody as a link.
+
+A bound widget writes its value into the query string and reads it from there; a value equal to the widget's
+default is left out. Names carry the page's prefix (``lb_metric``). What a link must always say, whatever the
+defaults of a later release are (the benchmark's version), is written in even when it is the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+from streamlit.errors import StreamlitAPIException
+
+BIND: Any = "query-params"
+
+
+def forget_stale(key: str, options: Iterable[Any]) -> None:
+    """Drop a remembered choice that is not offered any more, so that the widget falls back to its default."""
+    if key in st.session_state:
+        offered = list(options)
+        value = st.session_state[key]
+        kept = [v for v in value if v in offered] if isinstance(value, list) else value
+        if kept != value or (not isinstance(value, list) and value is not None and value not in offered):
+            if isinstance(value, list):
+                st.session_state[key] = kept
+            else:
+                del st.session_state[key]
+
+
+def pinned_select(label: str, options: Sequence[str], key: str, default: str, **how: Any) -> str:
+    """A select box whose value is always in the address, the default too.
+
+    Args:
+        label: the accessible name.
+        options: stable words; they are what the address says.
+        key: name of the query parameter.
+        default: the option to start with.
+        how: further arguments of ``st.selectbox``.
+    """
+    forget_stale(key, options)
+    if key not in st.query_params:
+        # The address first: once the widget is bound, only the widget may change it.
+        with suppress(StreamlitAPIException):
+            st.query_params[key] = st.session_state.get(key) or default
+        if st.session_state.get(key) is None:
+            st.session_state[key] = default
+    chosen = st.selectbox(label, options, index=None, key=key, bind=BIND, **how)
+    return chosen if chosen in options else default
+
+
+def select(label: str, options: Sequence[Any], key: str, default: Any, **how: Any) -> Any:
+    """A select box bound to the address."""
+    forget_stale(key, options)
+    index = list(options).index(default) if default in options else 0
+    return st.selectbox(label, options, index=index, key=key, bind=BIND, **how)
+
+
+def segments(label: str, options: Sequence[Any], key: str, default: Any, **how: Any) -> Any:
+    """A segmented control with one choice, bound to the address."""
+    forget_stale(key, options)
+    chosen = st.segmented_control(label, options, default=default, required=True, key=key, bind=BIND, **how)
+    return default if chosen is None else chosen
+
+
+def several(label: str, options: Sequence[str], key: str, default: Sequence[str] = (), **how: Any) -> list[str]:
+    """A multiselect bound to the address."""
+    forget_stale(key, options)
+    kept = [option for option in default if option in options]
+    return st.multiselect(label, options, default=kept or None, key=key, bind=BIND, **how)
+
+
+def text(label: str, key: str, **how: Any) -> str:
+    """A line of text bound to the address."""
+    return st.text_input(label, key=key, bind=BIND, **how) or ""
+
+
+def switch(label: str, key: str, **how: Any) -> bool:
+    """A toggle bound to the address, off by default."""
+    return st.toggle(label, key=key, bind=BIND, **how)
+
+
+def reset(values: dict[str, Any]) -> Callable[[], None]:
+    """A callback that gives bound widgets these values; the address follows."""
+
+    def apply() -> None:
+        for key, value in values.items():
+            st.session_state[key] = value
+
+    return apply
+
+
+def address(path: str, **parameters: str | Sequence[str]) -> str:
+    """A link within the site, ``/run?id=…``."""
+    query = urlencode({k: v for k, v in parameters.items() if v}, doseq=True)
+    return f"/{path.lstrip('/')}" + (f"?{query}" if query else "")

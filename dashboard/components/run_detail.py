@@ -1,0 +1,233 @@
+"""Everything about one run: what it is, its figures old and new by domain, and what it can be reproduced from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+import streamlit as st
+
+from dashboard.components import permalinks
+from dashboard.components.board_table import flag_words
+from dashboard.components.numbers import NONE, day, digits_of, points, size, whole
+from dashboard.components.untrusted import plain, web_address
+from dashboard.current_site import the_site
+from store.access import benchmarks, retrievers, runs
+from store.records import BenchmarkRecord, RetrieverRecord, RunRecord
+
+METRICS = ("NDCG", "Recall", "Comp")
+
+
+@dataclass(frozen=True)
+class RunPage:
+    """A run with everything that is shown beside it.
+
+    Attributes:
+        summaries: all figures, see ``store.access.runs.summaries``.
+        versions: published runs of the same leaderboard row, current one first.
+        base: name of the retriever it was fine-tuned from, if known.
+    """
+
+    run: RunRecord
+    benchmark: BenchmarkRecord
+    retriever: RetrieverRecord
+    summaries: pl.DataFrame
+    versions: tuple[RunRecord, ...]
+    base: str | None
+
+
+def read_run(run_id: str, *, token: str | None = None, person: str | None = None) -> RunPage:
+    """The run as this reader may see it.
+
+    Raises:
+        NotFound: there is none, or not for this reader.
+    """
+    with the_site().database.reading() as session:
+        run = runs.get_shown(session, run_id, token=token, person=person)
+        retriever = retrievers.get_by_id(session, run.retriever_id)
+        known = retrievers.list_retrievers(session)
+        base = known.filter(pl.col("key") == retriever.base_key)["name"].to_list() if retriever.base_key else []
+        return RunPage(
+            run=run,
+            benchmark=benchmarks.get_by_id(session, run.benchmark_version_id),
+            retriever=retriever,
+            summaries=runs.summaries(session, run_id),
+            versions=tuple(runs.versions(session, run_id)),
+            base=base[0] if base else retriever.base_key,
+        )
+
+
+def old_new_table(summaries: pl.DataFrame, k: int, domains: Sequence[str], headline: str) -> pl.DataFrame:
+    """Old, new and lift of every metric at one K: the averages first, then the domains; all text, ×100.
+
+    Args:
+        summaries: columns view, metric, k, average, domain, value, n and maybe printed.
+        k: cutoff.
+        domains: in the benchmark's order.
+        headline: the average that ranks the board; it comes first.
+    """
+    if "printed" not in summaries.columns:
+        summaries = summaries.with_columns(printed=pl.lit(None, pl.String))
+    here = summaries.filter(pl.col("k") == k)
+    cells = {
+        (r["metric"], r["average"], r["domain"] or "", r["view"]): (r["value"], r["printed"], r["n"])
+        for r in here.iter_rows(named=True)
+    }
+    found = {(average, domain) for _, average, domain, _ in cells}
+    averages = sorted({"macro", "micro"}, key=lambda average: average != headline)
+    extra = sorted(domain for average, domain in found if average == "domain" and domain not in domains)
+    scopes = [(a, "") for a in averages] + [("domain", d) for d in [*domains, *extra]]
+    rows = []
+    for average, domain in scopes:
+        if (average, domain) not in found:
+            continue
+        row: dict[str, str] = {"over": domain or f"all ({average})"}
+        counts: list[int] = []
+        for metric in METRICS:
+            old, old_printed, old_n = cells.get((metric, average, domain, "old"), (None, None, None))
+            new, new_printed, new_n = cells.get((metric, average, domain, "new"), (None, None, None))
+            digits = digits_of(old_printed, old), digits_of(new_printed, new)
+            lift = None if old is None or new is None else new - old
+            row[f"{metric}@{k} old"] = points(old, digits[0])
+            row[f"{metric}@{k} new"] = points(new, digits[1])
+            row[f"{metric} lift"] = points(lift, max(digits), signed=True)
+            counts += [n for n in (old_n, new_n) if n is not None]
+        row["queries"] = whole(counts[0]) if counts else NONE
+        rows.append(row)
+    return pl.DataFrame(rows)
+
+
+def text_table(frame: pl.DataFrame, *, key: str | None = None, label: str | None = None) -> None:
+    """A small table of texts: the first column left, figures right; nothing in it is read as markup."""
+    config = {
+        name: st.column_config.TextColumn(name, alignment="left" if place == 0 else "right")
+        for place, name in enumerate(frame.columns)
+    }
+    st.dataframe(frame, hide_index=True, column_config=config, lazy=False, key=key, height="content", alt=label)
+
+
+def facts_table(facts: Sequence[tuple[str, str]]) -> None:
+    """Names and values, two columns of plain text; empty values are left out."""
+    rows = [(name, plain(value)) for name, value in facts if value and value != NONE]
+    frame = pl.DataFrame(rows, schema=["", " "], orient="row")
+    st.table(frame, border="horizontal", hide_header=True, hide_index=True)
+
+
+def facts_of(page: RunPage) -> list[tuple[str, str]]:
+    """What is known of a run, in words."""
+    run, retriever = page.run, page.retriever
+    fine_tuned = {True: "fine-tuned", False: "base model", None: ""}[retriever.fine_tuned]
+    if retriever.fine_tuned and page.base:
+        fine_tuned += f" from {page.base}"
+    weights = {True: "open", False: "closed", None: ""}[retriever.open_weights]
+    answered = ""
+    if run.queries_total and run.queries_answered is not None:
+        answered = f"{whole(run.queries_answered)} of {whole(run.queries_total)}"
+        if run.missing:
+            answered += f"; the {whole(run.missing)} missing count as 0"
+    reported = run.provenance == "reported"
+    return [
+        ("Benchmark", page.benchmark.name),
+        ("Method", run.method + (f" ({run.contract})" if run.contract else "")),
+        ("Level", run.level),
+        ("Family", retriever.family),
+        ("Size", size(retriever.parameters)),
+        ("Training", fine_tuned),
+        ("Weights", weights),
+        ("Trained on this benchmark", run.trained_on_benchmark),
+        ("Source", f"printed in {run.place}; no ranking lies behind it" if reported else run.provenance),
+        ("State", "" if run.state == "published" else run.state),
+        ("Queries answered", answered),
+        ("Flags", ", ".join(flag_words(run.flags))),
+        ("Licence", run.licence or retriever.licence),
+        ("Published", "" if reported else day(run.published_at)),
+        ("Depth", NONE if run.depth is None else whole(run.depth)),
+        ("Scorer version", run.scorer_version or ""),
+        ("Benchmark hash", run.benchmark_hash or ""),
+        ("Ranking hash", run.ranking_hash or ""),
+        ("Run id", run.id),
+    ]
+
+
+def links_of(page: RunPage) -> list[tuple[str, str]]:
+    """Addresses that may become links: (label, address)."""
+    found = [("the run's page", page.run.link), ("the retriever's page", page.retriever.link)]
+    return [(label, safe) for label, address in found if (safe := web_address(address)) is not None]
+
+
+def remarks_of(page: RunPage, k: int) -> list[str]:
+    """Notes on the run and on its figures at this K."""
+    figures = page.summaries.filter((pl.col("k") == k) & (pl.col("note").fill_null("") != ""))
+    said = list(page.run.notes)
+    for row in figures.iter_rows(named=True):
+        over = row["domain"] or row["average"]
+        said.append(f"{row['metric']}@{row['k']} {row['view']}, {over}: {row['note']}")
+    return list(dict.fromkeys(said))
+
+
+def show_run(page: RunPage, *, k: int, key: str) -> None:
+    """Draw a run: figures, remarks, facts, links, older runs."""
+    domains = [domain.name for domain in page.benchmark.domains]
+    figures = old_new_table(page.summaries, k, domains, page.benchmark.headline)
+    if figures.height:
+        text_table(figures, key=f"{key}_figures", label=f"Figures of {page.retriever.name} at K = {k}")
+    remarks = remarks_of(page, k)
+    if remarks:
+        with st.container(gap="xxsmall"):
+            st.markdown("**Remarks**")
+            for remark in remarks:
+                st.text(remark)
+    left, right = st.columns(2, gap="medium")
+    facts = facts_of(page)
+    half = (len([f for f in facts if f[1] and f[1] != NONE]) + 1) // 2
+    shown = [f for f in facts if f[1] and f[1] != NONE]
+    with left:
+        facts_table(shown[:half])
+    with right:
+        facts_table(shown[half:])
+    with st.container(horizontal=True):
+        for label, address in links_of(page):
+            st.link_button(f"Open {label}", address, icon=":material/open_in_new:", key=f"{key}_{label}")
+        raw_download(page.run, key=key)
+    if len(page.versions) > 1:
+        older = [v for v in page.versions if v.id != page.run.id]
+        st.caption(f"{len(older)} other published {'run' if len(older) == 1 else 'runs'} of the same row")
+        for version in older:
+            st.page_link(
+                "pages/run.py", label=f"{day(version.published_at)} · {version.id}", query_params={"run": version.id}
+            )
+
+
+def raw_download(run: RunRecord, *, key: str) -> None:
+    """The file as it was submitted, under a name of ours."""
+    if run.raw_artifact is None:
+        return
+    artifacts, digest = the_site().artifacts, run.raw_artifact
+    st.download_button(
+        "Download the run file",
+        data=lambda: artifacts.get_bytes(digest),
+        file_name=f"equirank-{run.id}{safe_ending(run.raw_name)}",
+        mime="application/octet-stream",
+        icon=":material/download:",
+        on_click="ignore",
+        key=f"{key}_raw",
+    )
+
+
+_ENDINGS = (
+    ".trec.gz", ".trec.zst", ".txt.gz", ".json.gz", ".jsonl.gz", ".csv.gz", ".tsv.gz", ".trec", ".run", ".txt",
+    ".json", ".jsonl", ".csv", ".tsv", ".parquet", ".gz", ".zst",
+)  # fmt: skip
+
+
+def safe_ending(name: str | None) -> str:
+    """The known ending of a submitted file's name, ``.run`` when it has none; nothing else of the name is used."""
+    folded = (name or "").lower()
+    return next((ending for ending in _ENDINGS if folded.endswith(ending)), ".run")
+
+
+def run_address(page: RunPage) -> str:
+    """The permalink of the run within the site."""
+    token = page.run.private_token if page.run.visibility == "private" else None
+    return permalinks.address("run", run=page.run.id, token=token or "")

@@ -1,0 +1,154 @@
+"""Leaderboard: retrievers ranked against every valid answer, with the one-label figures beside them."""
+
+from __future__ import annotations
+
+import polars as pl
+import streamlit as st
+
+from dashboard import reading
+from dashboard.components import permalinks, viewport
+from dashboard.components.board import narrowed, ordered, ranked_for
+from dashboard.components.board_table import as_text, board_table, visible_columns
+from dashboard.components.controls import (
+    Arrangement,
+    Figure,
+    active_filters,
+    choices_for,
+    choose_arrangement,
+    choose_benchmark,
+    choose_figure,
+    cleared,
+)
+from dashboard.components.downloads import download_menu
+from dashboard.components.empty import empty_board, no_benchmarks
+from dashboard.components.failures import shown_errors
+from dashboard.components.findings import finding, reading_line
+from dashboard.components.numbers import whole
+from dashboard.components.run_detail import read_run, run_address, show_run
+from dashboard.components.theme import ground
+from dashboard.components.untrusted import plain
+from store.errors import NotFound
+
+RUN = "run"
+
+
+def controls(narrow: bool) -> tuple[Figure, Arrangement, pl.DataFrame]:
+    """Draw the controls; returns what they say and the whole board of the chosen figure."""
+    records = reading.benchmarks()
+    if not records:
+        no_benchmarks()
+        st.stop()
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        benchmark = choose_benchmark(records, width=190 if narrow else 230)
+        stamp, found = choices_for(benchmark)
+        if not narrow:
+            figure = choose_figure(benchmark, found)
+        active = active_filters()
+        label = "Filter and sort" if not narrow else "View and filter"
+        with st.popover(f"{label} · {active}" if active else label, icon=":material/tune:", key="lb_more"):
+            if narrow:
+                figure = choose_figure(benchmark, found)
+            board = reading.board(
+                benchmark.id,
+                stamp,
+                metric=figure.metric,
+                k=figure.k,
+                average=figure.scope.average,
+                domain=figure.scope.domain,
+            )
+            arrangement = choose_arrangement(board)
+    return figure, arrangement, board
+
+
+def rows_line(shown: int, total: int, arrangement: Arrangement) -> None:
+    """How many rows are shown, and the way back to all of them."""
+    if shown == total:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(f"{whole(shown)} of {whole(total)} rows. Ranks are those of the whole board.", width="content")
+        if arrangement.filters.active:
+            st.button("Show all rows", type="tertiary", on_click=permalinks.reset(cleared()), key="lb_all_rows")
+
+
+def detail(run_id: str, figure: Figure) -> None:
+    """The selected run under the table."""
+    try:
+        page = read_run(run_id)
+    except NotFound as error:
+        st.caption(plain(str(error)))
+        return
+    st.divider()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader(plain(page.retriever.name), anchor=False, width="content")
+        st.page_link("pages/run.py", label="Page of this run", query_params={"run": run_id})
+    st.caption(f"Permalink: {plain(run_address(page))}")
+    show_run(page, k=figure.k, key="lb_detail")
+
+
+def select_run(shown: pl.DataFrame, position: int | None) -> str | None:
+    """Keep the selected run in the address."""
+    wanted = st.query_params.get(RUN)
+    if position is not None:
+        chosen = shown["run_id"][position]
+        if chosen != wanted:
+            st.query_params[RUN] = chosen
+        return str(chosen)
+    if wanted is not None and st.session_state.get("lb_had_selection"):
+        del st.query_params[RUN]
+        return None
+    return wanted
+
+
+def page() -> None:
+    """Draw the page."""
+    narrow = viewport.is_narrow()
+    with st.container(gap="xxsmall"):
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", gap="small"):
+            st.title("Retrievers, scored against every valid answer", anchor=False, width="content")
+            if st.button("Score a run file", type="primary", icon=":material/upload_file:", key="lb_submit"):
+                st.switch_page("pages/submit.py")
+        said_first = st.container()
+    figure, arrangement, board = controls(narrow)
+    if board.is_empty():
+        empty_board(figure.benchmark)
+        return
+    rows = ordered(
+        narrowed(ranked_for(board, figure.view), arrangement.filters), arrangement.sort, reverse=arrangement.reverse
+    )
+    rows_line(rows.height, board.height, arrangement)
+    if rows.is_empty():
+        st.info("No row passes these filters. Every row is still there: show all rows to see them.")
+        return
+    sentence = finding(figure, board)
+    if sentence and not narrow:
+        said_first.markdown(sentence)
+    columns = visible_columns(arrangement.columns, figure.view, board, narrow=narrow)
+    wanted = st.query_params.get(RUN)
+    places = [i for i, run_id in enumerate(rows["run_id"].to_list()) if run_id == wanted]
+    # One element a selection's meaning: other rows or another order start without a selection.
+    identity = f"lb_table_{hash(tuple(rows['run_id'].to_list())) & 0xFFFFFFFF:x}"
+    position = board_table(
+        rows,
+        columns,
+        ground(),
+        key=identity,
+        label=f"Leaderboard of {figure.benchmark.name}, {figure.name}",
+        selected=places[0] if places else None,
+    )
+    selected = select_run(rows, position)
+    st.session_state["lb_had_selection"] = position is not None
+    st.caption(reading_line(figure, rows))
+    if sentence and narrow:
+        st.markdown(sentence)
+    download_menu(
+        key="lb_download",
+        name=f"equirank-{figure.benchmark.slug}-{figure.metric}{figure.k}",
+        data=lambda: rows,
+        table=lambda: as_text(rows, columns),
+    )
+    if selected:
+        detail(selected, figure)
+
+
+with shown_errors():
+    page()

@@ -1,0 +1,81 @@
+"""What pages read, kept between reruns and sessions until the store says that it changed.
+
+Frames are kept by (benchmark version, stamp of its runs, figure), never by hashing a frame.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+import streamlit as st
+
+from dashboard.current_site import the_site
+from store.access import benchmarks as benchmark_access
+from store.access import freshness
+from store.access import leaderboard as board_access
+from store.records import BenchmarkRecord
+
+_KEPT = 256
+
+
+def board_stamp(version_id: int) -> str:
+    """What the boards of a benchmark version are kept under."""
+    with the_site().database.reading() as session:
+        return freshness.board_stamp(session, version_id)
+
+
+def benchmarks() -> list[BenchmarkRecord]:
+    """All benchmark versions, by slug and then newest first."""
+    with the_site().database.reading() as session:
+        stamp = freshness.library_stamp(session)
+    return _benchmarks(_place(), stamp)
+
+
+def board(version_id: int, stamp: str, *, metric: str, k: int, average: str, domain: str | None = None) -> pl.DataFrame:
+    """The board of one figure; see ``store.access.leaderboard.leaderboard``."""
+    return _board(_place(), version_id, stamp, metric, k, average, domain)
+
+
+def available(version_id: int, stamp: str) -> pl.DataFrame:
+    """Which figures the board has; see ``store.access.leaderboard.available``."""
+    return _available(_place(), version_id, stamp)
+
+
+def scores(version_id: int, stamp: str) -> pl.DataFrame:
+    """All figures of the board's runs, long, with sources left out."""
+    return _scores(_place(), version_id, stamp)
+
+
+def _place() -> str:
+    """Two sites in one process (tests) never share what is kept."""
+    return the_site().database.url
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _benchmarks(place: str, stamp: str) -> list[BenchmarkRecord]:
+    del place, stamp
+    with the_site().database.reading() as session:
+        return benchmark_access.list_records(session)
+
+
+# Polars frames cannot be changed in place, so all sessions may share one: no pickling on every rerun.
+@st.cache_resource(max_entries=_KEPT, show_spinner=False)
+def _board(
+    place: str, version_id: int, stamp: str, metric: str, k: int, average: str, domain: str | None
+) -> pl.DataFrame:
+    del place, stamp
+    with the_site().database.reading() as session:
+        return board_access.leaderboard(session, version_id, metric=metric, k=k, average=average, domain=domain)
+
+
+@st.cache_resource(max_entries=_KEPT, show_spinner=False)
+def _available(place: str, version_id: int, stamp: str) -> pl.DataFrame:
+    del place, stamp
+    with the_site().database.reading() as session:
+        return board_access.available(session, version_id)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _scores(place: str, version_id: int, stamp: str) -> pl.DataFrame:
+    del place, stamp
+    with the_site().database.reading() as session:
+        return board_access.scores(session, version_id)
