@@ -70,6 +70,8 @@ _VIEW_COLUMNS: dict[str, pl.DataType] = {
     "note": pl.String(),
 }
 
+_VIEWS = ("old", "new")
+
 #: Columns of ``scores``.
 SCORE_COLUMNS: dict[str, pl.DataType] = {
     "run_id": pl.String(),
@@ -193,33 +195,41 @@ def paired_table(
     first = "NDCG" if "NDCG" in metrics else metrics[0]
     board = leaderboard(session, benchmark_version_id, metric=first, k=k)
     long = scores(session, benchmark_version_id, metrics=metrics, ks=[k])
-    wide = board.select(*RUN_COLUMNS, "coverage", "rank")
-    for metric in metrics:
-        for scope, average, domain in _scopes(session, benchmark_version_id, long):
-            cell = long.filter(
-                pl.col("metric") == metric, pl.col("average") == average, pl.col("domain") == domain
-            ).select("run_id", "view", "value", "printed")
-            name = f"{metric}@{k}/{scope}"
-            for view in ("old", "new"):
-                side = cell.filter(pl.col("view") == view).select(
-                    "run_id",
-                    pl.col("value").alias(f"{name}/{view}"),
-                    pl.col("printed").alias(f"{name}/{view}_printed"),
-                )
-                wide = wide.join(side, on="run_id", how="left", maintain_order="left")
-            wide = wide.with_columns((pl.col(f"{name}/new") - pl.col(f"{name}/old")).alias(f"{name}/lift"))
-    return wide
+    scope = pl.when(pl.col("average") == "domain").then("domain:" + pl.col("domain")).otherwise("average")
+    named = long.select(
+        "run_id", "value", "printed", (pl.format(f"{{}}@{k}/{{}}/{{}}", "metric", scope, "view")).alias("name")
+    )
+    names = [f"{m}@{k}/{s}/{v}" for m in metrics for s in _scopes(session, benchmark_version_id, long) for v in _VIEWS]
+    values = named.pivot("name", on_columns=names, index="run_id", values="value")
+    printed = named.pivot("name", on_columns=names, index="run_id", values="printed")
+    wide = (
+        board.select(*RUN_COLUMNS, "coverage", "rank")
+        .join(values, on="run_id", how="left", maintain_order="left")
+        .join(printed, on="run_id", how="left", maintain_order="left", suffix="_printed")
+        .with_columns(
+            (pl.col(f"{stem}/new") - pl.col(f"{stem}/old")).alias(f"{stem}/lift")
+            for stem in (name.removesuffix("/old") for name in names if name.endswith("/old"))
+        )
+    )
+    parts = ("old", "new", "lift", "old_printed", "new_printed")
+    stems = (name.removesuffix("/old") for name in names if name.endswith("/old"))
+    return wide.select(*RUN_COLUMNS, "coverage", "rank", *(f"{stem}/{part}" for stem in stems for part in parts))
 
 
-def available(session: Session, benchmark_version_id: int) -> pl.DataFrame:
-    """Which figures the board has: metric, k, average, domain, runs (number of current runs), sorted."""
+def available(
+    session: Session, benchmark_version_id: int, *, averages: Collection[str] = ("macro", "micro", "domain")
+) -> pl.DataFrame:
+    """Which figures the board has: metric, k, average, domain, runs (number of current runs), sorted.
+
+    Sources are left out by default: a benchmark may have dozens, and looking through them takes a while.
+    """
     current = _current(benchmark_version_id)
     keys = [col(MetricSummary.metric), col(MetricSummary.k), col(MetricSummary.average), col(MetricSummary.domain)]
     query = (
         select(*keys, func.count(func.distinct(col(MetricSummary.run_id))))
         .select_from(current)
         .join(MetricSummary, col(MetricSummary.run_id) == current.c.id)
-        .where(current.c.place_in_row == 1)
+        .where(current.c.place_in_row == 1, col(MetricSummary.average).in_(list(averages)))
         .group_by(*keys)
     )
     schema = {
@@ -333,12 +343,12 @@ def _ranked(frame: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _scopes(session: Session, benchmark_version_id: int, long: pl.DataFrame) -> list[tuple[str, str, str]]:
-    """(scope, average, domain) of every column group that has figures, domains in the benchmark's order."""
+def _scopes(session: Session, benchmark_version_id: int, long: pl.DataFrame) -> list[str]:
+    """``macro``, ``micro`` and ``domain:NAME`` as far as there are figures, domains in the benchmark's order."""
     version = session.get(BenchmarkVersion, benchmark_version_id)
     declared = [str(item["name"]) for item in version.domains] if version is not None else []
     present = set(long.filter(pl.col("average") == "domain")["domain"].to_list())
     domains = [name for name in declared if name in present] + sorted(present - set(declared))
     averages = set(long["average"].to_list())
-    means = [(average, average, "") for average in ("macro", "micro") if average in averages]
-    return means + [(f"domain:{name}", "domain", name) for name in domains]
+    means = [average for average in ("macro", "micro") if average in averages]
+    return means + [f"domain:{name}" for name in domains]

@@ -140,7 +140,8 @@ def test_metric_cutoff_average_and_domain(database, benchmark, publish):
         assert headline(session, benchmark.id) == "macro"
         found = available(session, benchmark.id)
         assert found.rows()[0] == ("NDCG", 5, "macro", "", 1)
-        assert found.height == 6
+        assert found.height == 5
+        assert available(session, benchmark.id, averages=["source"]).rows() == [("NDCG", 10, "source", "web", 1)]
         long = scores(session, benchmark.id, metrics=["NDCG"], ks=[10])
         assert sorted(long["value"].to_list()) == [0.11, 0.12, 0.21, 0.31]
 
