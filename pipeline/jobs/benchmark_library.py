@@ -235,10 +235,17 @@ def _version_row(benchmark: Benchmark, *, is_demo: bool = False) -> BenchmarkVer
         combinations=valid or benchmark.queries.height,
         domains=_counted(benchmark.queries["domain"]),
         sources=_counted(benchmark.queries["source"]),
-        statistics=benchmark_statistics(benchmark).as_json(),
+        statistics=_statistics(benchmark_statistics(benchmark)),
         notes=list(benchmark.notes),
         is_demo=is_demo,
     )
+
+
+def _statistics(frame: pl.DataFrame) -> dict[str, Any]:
+    """Table 1 for all queries and by domain, as ``{"all": {…}, "domains": {name: {…}}}``."""
+    rows = frame.to_dicts()
+    figures = {row.pop("domain"): row for row in rows}
+    return {"all": figures.pop(None), "domains": figures}
 
 
 def _counted(column: pl.Series) -> list[dict[str, Any]]:

@@ -52,11 +52,22 @@ def _version(item: published.PublishedBenchmark) -> BenchmarkVersion:
         equivalents=item.counts.get("verified_items"),
         combinations=item.counts.get("combinations"),
         domains=[{"name": name, "n": None} for name in item.domains],
-        statistics={figure.figure: figure.value for figure in item.statistics},
+        statistics={"all": {_statistic(figure, item): _number(figure) for figure in item.statistics}, "domains": {}},
         ks=[10],
         citation=item.paper.bibtex,
         notes=[f"The old labels are those of {item.old_labels}.", *item.notes],
     )
+
+
+def _statistic(figure: published.PublishedFigure, benchmark: published.PublishedBenchmark) -> str:
+    """The name that ``benchmark_statistics`` gives to the same figure."""
+    return figure.key.split(f"-{benchmark.slug}-", 1)[-1].replace("-", "_")
+
+
+def _number(figure: published.PublishedFigure) -> float | int | str:
+    if figure.value is None:
+        return figure.printed
+    return int(figure.value) if figure.value.is_integer() and "." not in figure.printed else figure.value
 
 
 def _retriever(item: published.PublishedRetriever) -> Retriever:
@@ -92,14 +103,21 @@ def _summary(value: published.PublishedValue, queries: int | None) -> Summary:
 
 
 def _figure(item: published.PublishedFigure) -> figures.Figure:
+    names = {item.slug: item.title for item in published.benchmarks()}
+    names |= {item.key: item.name for item in published.retrievers()}
+    about = [names[key] for key in (item.benchmark, item.retriever) if key]
     return figures.Figure(
+        key=item.key,
         paper=item.paper,
         place=item.place,
-        subject=item.subject,
+        subject=": ".join([*about, item.subject]),
         figure=item.figure,
         value=item.value,
         printed=item.printed,
         unit=item.unit,
         derived=item.derived,
         note=item.note,
+        numbers=item.values,
+        benchmark=item.benchmark,
+        retriever=item.retriever,
     )
