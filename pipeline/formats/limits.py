@@ -13,7 +13,8 @@ class Limits:
         upload_bytes: size of the file as it arrives.
         expanded_bytes: size after decompression.
         expansion_ratio: decompressed over compressed size.
-        line_bytes: length of one line.
+        line_bytes: length of one line; one query of a JSONL file may take 64 times as much.
+        rows: results in the file, over all queries.
         depth: results kept a query, after ranking.
         id_bytes: length of one id.
     """
@@ -22,5 +23,6 @@ class Limits:
     expanded_bytes: int = 4 * 1024**3
     expansion_ratio: int = 100
     line_bytes: int = 64 * 1024
+    rows: int = 25_000_000
     depth: int = 1000
     id_bytes: int = 1024
