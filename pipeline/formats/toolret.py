@@ -49,13 +49,22 @@ class ToolRetFiles:
 
 
 def find_toolret_files(*folders: Path) -> ToolRetFiles:
-    """Files named ``queries…`` and ``tools…`` in the folders and the folders directly in them, sorted by path."""
+    """Files named ``queries…`` and ``tools…`` in each folder, or at most two folders deeper, sorted by path.
+
+    Of each kind only those that lie least deep are taken.
+    """
     found: dict[str, list[Path]] = {"queries": [], "tools": []}
     for folder in folders:
-        for path in sorted([*folder.glob("*"), *folder.glob("*/*"), *folder.glob("*/*/*")]):
-            match = _FILE_NAME.fullmatch(path.name)
-            if match and path.is_file():
-                found[match[1]].append(path)
+        seen: set[str] = set()
+        for pattern in ("*", "*/*", "*/*/*"):
+            here = [
+                (match[1], path)
+                for path in sorted(folder.glob(pattern))
+                if (match := _FILE_NAME.fullmatch(path.name)) and path.is_file() and match[1] not in seen
+            ]
+            for kind, path in here:
+                found[kind].append(path)
+                seen.add(kind)
     return ToolRetFiles(tuple(found["queries"]), tuple(found["tools"]))
 
 
