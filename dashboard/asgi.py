@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.routing import Route
 from streamlit import config
+from streamlit.runtime.pages_manager import PagesManager
 
 from dashboard.api.health import health
 from dashboard.components.failures import show_failure
@@ -33,6 +34,10 @@ async def lifespan(app: st.App) -> AsyncIterator[dict[str, Any]]:
     await run_in_threadpool(prepare, site)
     yield {"site": site}
 
+
+# Streamlit takes a folder called ``pages`` for a menu of its own until the first reader has run ``app.py``, and
+# would tell whoever opens a permalink first that the page does not exist.
+PagesManager.uses_pages_directory = False
 
 settings = the_site().settings
 

@@ -79,3 +79,15 @@ def _scores(place: str, version_id: int, stamp: str) -> pl.DataFrame:
     del place, stamp
     with the_site().database.reading() as session:
         return board_access.scores(session, version_id)
+
+
+def paired(version_id: int, stamp: str, k: int) -> pl.DataFrame:
+    """The old-against-new table at one K; see ``store.access.leaderboard.paired_table``."""
+    return _paired(_place(), version_id, stamp, k)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _paired(place: str, version_id: int, stamp: str, k: int) -> pl.DataFrame:
+    del place, stamp
+    with the_site().database.reading() as session:
+        return board_access.paired_table(session, version_id, k=k)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dashboard.charts.palette import Ground, colours
 
-WIDTH, HEIGHT, MARGIN = 168, 26, 8
+WIDTH, HEIGHT, MARGIN = 136, 26, 8
 
 
 def shared_range(values: Sequence[float | None]) -> tuple[float, float]:

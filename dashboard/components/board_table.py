@@ -13,7 +13,7 @@ import streamlit as st
 from dashboard.charts.palette import Ground, colours
 from dashboard.charts.row_dumbbell import row_dumbbell, shared_range
 from dashboard.components.board import BoardView
-from dashboard.components.numbers import NONE, day, digits_of, points, size, whole
+from dashboard.components.numbers import NONE, day, decimals_of, figure_text, points, size, whole
 
 ROW_HEIGHT = 35
 MOST_ROWS_SHOWN = 26
@@ -50,12 +50,12 @@ COLUMNS: tuple[BoardColumn, ...] = (
         46,
     ),
     BoardColumn("rank_change", "Δ rank", "Places gained or lost from old to new.", 64, _WITH_BOTH),
-    BoardColumn("retriever", "Retriever", "Name of the retriever. Select the row for its details.", 214),
+    BoardColumn("retriever", "Retriever", "Name of the retriever. Select the row for its details.", 246),
     BoardColumn(
         "move",
         "Old → new",
         "Grey: scored against one label. Colour: scored against every valid answer. All rows share one scale.",
-        180,
+        150,
         _WITH_BOTH,
     ),
     BoardColumn("old", "Old", "Scored against the one annotated tool set, ×100.", 62, _WITH_OLD),
@@ -175,11 +175,10 @@ def _figure_texts(board: pl.DataFrame) -> dict[str, list[str]]:
     texts: dict[str, list[str]] = {"old": [], "new": [], "lift": []}
     columns = ["old", "new", "lift", "old_printed", "new_printed", "old_note", "new_note"]
     for row in board.select(columns).iter_rows(named=True):
-        old_digits = digits_of(row["old_printed"], row["old"])
-        new_digits = digits_of(row["new_printed"], row["new"])
-        texts["old"].append(points(row["old"], old_digits) + ("*" if row["old_note"] else ""))
-        texts["new"].append(points(row["new"], new_digits) + ("*" if row["new_note"] else ""))
-        texts["lift"].append(points(row["lift"], max(old_digits, new_digits), signed=True))
+        texts["old"].append(figure_text(row["old"], row["old_printed"]) + ("*" if row["old_note"] else ""))
+        texts["new"].append(figure_text(row["new"], row["new_printed"]) + ("*" if row["new_note"] else ""))
+        decimals = decimals_of(row["old_printed"], row["new_printed"])
+        texts["lift"].append(points(row["lift"], decimals, signed=True))
     return texts
 
 

@@ -88,14 +88,14 @@ def scopes_of(benchmark: BenchmarkRecord, found: pl.DataFrame) -> list[Scope]:
     named = [domain.name for domain in benchmark.domains]
     present = set(found.filter(pl.col("average") == "domain")["domain"].to_list())
     domains = [name for name in named if name in present or not present] + sorted(present - set(named))
-    scopes = [Scope(average, average) for average in ordered]
+    scopes = [Scope(f"{average} average", average) for average in ordered]
     taken = {scope.word for scope in scopes}
     for name in domains:
         title = name[:1].upper() + name[1:]
         word = title if title and title not in taken else f"domain {name}"
         taken.add(word)
         scopes.append(Scope(word, "domain", name))
-    return scopes or [Scope(benchmark.headline, benchmark.headline)]
+    return scopes or [Scope(f"{benchmark.headline} average", benchmark.headline)]
 
 
 def choose_figure(benchmark: BenchmarkRecord, found: pl.DataFrame) -> Figure:

@@ -23,6 +23,8 @@ def reading_line(figure: Figure, rows: pl.DataFrame) -> str:
         parts.append(
             f"Figures of {listed} are as printed there: no ranking lies behind them, so they have no interval."
         )
+    if any("†" in (text or "") for column in ("old_printed", "new_printed") for text in rows[column]):
+        parts.append("† as the paper marks it: significant over its strongest baseline.")
     if rows["old_note"].null_count() + rows["new_note"].null_count() < 2 * rows.height:
         parts.append("\\* has a remark: select the row.")
     if "sub-query" in set(rows["level"].to_list()):

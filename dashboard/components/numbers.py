@@ -8,22 +8,21 @@ MINUS = "\N{MINUS SIGN}"
 NONE = "—"
 
 
-def digits_of(printed: str | None, value: float | None) -> int:
-    """Decimals to show of a figure ×100: those printed, whether printed as a percentage or a fraction.
+def figure_text(value: float | None, printed: str | None = None) -> str:
+    """A figure ×100: the digits and marks of the paper where it is printed, else one decimal; ``—`` when unknown.
 
     Args:
-        printed: the text in the paper, None for figures computed here.
-        value: the stored fraction.
+        value: a fraction.
+        printed: as printed, already in points (``45.2``, ``51.67†``), None for figures computed here.
     """
-    if not printed or value is None:
-        return 1
-    text = printed.strip().rstrip("%").lstrip("+")
-    decimals = len(text.partition(".")[2])
-    try:
-        as_percent = abs(float(text) - 100 * value) < 1e-9 * max(1.0, abs(float(text))) + 1e-9
-    except ValueError:
-        return 1
-    return decimals if as_percent else max(decimals - 2, 0)
+    if value is None:
+        return NONE
+    return printed.replace("-", MINUS) if printed else points(value)
+
+
+def decimals_of(*printed: str | None) -> int:
+    """Decimals for a difference of printed figures: as many as the one with the most, at least one."""
+    return max([1, *(sum(c.isdigit() for c in text.partition(".")[2]) for text in printed if text)])
 
 
 def points(value: float | None, decimals: int = 1, *, signed: bool = False) -> str:

@@ -48,7 +48,7 @@ def pinned_select(label: str, options: Sequence[str], key: str, default: str, **
             st.query_params[key] = st.session_state.get(key) or default
         if st.session_state.get(key) is None:
             st.session_state[key] = default
-    chosen = st.selectbox(label, options, index=None, key=key, bind=BIND, **how)
+    chosen = st.selectbox(label, options, index=None, required=True, key=key, bind=BIND, **how)
     return chosen if chosen in options else default
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard.components import permalinks
 from dashboard.components.board_table import flag_words
-from dashboard.components.numbers import NONE, day, digits_of, points, size, whole
+from dashboard.components.numbers import NONE, day, decimals_of, figure_text, points, size, whole
 from dashboard.components.untrusted import plain, web_address
 from dashboard.current_site import the_site
 from store.access import benchmarks, retrievers, runs
@@ -87,11 +87,10 @@ def old_new_table(summaries: pl.DataFrame, k: int, domains: Sequence[str], headl
         for metric in METRICS:
             old, old_printed, old_n = cells.get((metric, average, domain, "old"), (None, None, None))
             new, new_printed, new_n = cells.get((metric, average, domain, "new"), (None, None, None))
-            digits = digits_of(old_printed, old), digits_of(new_printed, new)
             lift = None if old is None or new is None else new - old
-            row[f"{metric}@{k} old"] = points(old, digits[0])
-            row[f"{metric}@{k} new"] = points(new, digits[1])
-            row[f"{metric} lift"] = points(lift, max(digits), signed=True)
+            row[f"{metric}@{k} old"] = figure_text(old, old_printed)
+            row[f"{metric}@{k} new"] = figure_text(new, new_printed)
+            row[f"{metric} lift"] = points(lift, decimals_of(old_printed, new_printed), signed=True)
             counts += [n for n in (old_n, new_n) if n is not None]
         row["queries"] = whole(counts[0]) if counts else NONE
         rows.append(row)

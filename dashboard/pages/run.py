@@ -1,3 +1,67 @@
+"""One run: its permalink opens here; a private run's link carries its token."""
+
+from __future__ import annotations
+
 import streamlit as st
 
-st.title("Not here yet")
+from dashboard.components import permalinks
+from dashboard.components.failures import shown_errors
+from dashboard.components.numbers import points
+from dashboard.components.run_detail import RunPage, read_run, show_run
+from dashboard.components.untrusted import plain
+
+
+def headline(page: RunPage, k: int) -> str:
+    """The run's main figure in one sentence; empty where it is not known."""
+    average = page.benchmark.headline
+    found = {
+        row["view"]: row["value"]
+        for row in page.summaries.iter_rows(named=True)
+        if (row["metric"], row["k"], row["average"]) == ("NDCG", k, average)
+    }
+    old, new = found.get("old"), found.get("new")
+    if old is None:
+        return ""
+    if new is None:
+        return f"NDCG@{k} {points(old)} against one label a query ({average} average)."
+    lift = points(new - old, signed=True)
+    return f"**NDCG@{k}: {points(old)} → {points(new)}**, lift {lift} ({average} average)."
+
+
+def page() -> None:
+    """Draw the page."""
+    run_id, token = st.query_params.get("run"), st.query_params.get("token")
+    if not run_id:
+        st.title("No run chosen", anchor=False)
+        st.markdown("Open a run from the leaderboard, or follow its permalink.")
+        st.page_link("pages/leaderboard.py", label="To the leaderboard", icon=":material/arrow_back:")
+        return
+    shown = read_run(run_id, token=token)
+    if shown.run.visibility == "private":
+        st.info("This run is private: it is in no list, and whoever has this link can read it.")
+    elif shown.run.state != "published":
+        st.info(f"This run is {shown.run.state} and not on the leaderboard.")
+    with st.container(gap="xxsmall"):
+        st.title(plain(shown.retriever.name), anchor=False)
+        st.caption(f"{plain(shown.run.method)} on {plain(shown.benchmark.title)} ({plain(shown.benchmark.name)})")
+    ks = sorted(set(shown.summaries["k"].to_list())) or [10]
+    k = 10 if 10 in ks else ks[0]
+    if len(ks) > 1:
+        k = permalinks.segments(
+            "Cutoff K", ks, "run_k", k, format_func=lambda cutoff: f"@{cutoff}", label_visibility="collapsed"
+        )
+    sentence = headline(shown, int(k))
+    if sentence:
+        st.markdown(sentence)
+    show_run(shown, k=int(k), key="run")
+    if shown.run.visibility == "public" and shown.run.state == "published":
+        st.page_link(
+            "pages/leaderboard.py",
+            label=f"See it on the leaderboard of {plain(shown.benchmark.name)}",
+            icon=":material/leaderboard:",
+            query_params={"lb_benchmark": shown.benchmark.name, "run": shown.run.id},
+        )
+
+
+with shown_errors():
+    page()

@@ -1,0 +1,98 @@
+"""Old → new for every retriever, one line each: the longer the bar, the more one label hid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from dashboard.charts.palette import Ground, colours, family_colour
+from dashboard.components.numbers import points
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+ROW_PIXELS = 30
+
+#: One button, which saves the drawing; nothing else of Plotly's bar.
+CONFIG = {
+    "displaylogo": False,
+    "modeBarButtons": [["toImage"]],
+    "toImageButtonOptions": {"format": "svg", "filename": "equirank-old-new"},
+    "scrollZoom": False,
+}
+
+
+def dumbbell_plot(rows: pl.DataFrame, figure_name: str, ground: Ground) -> go.Figure:
+    """One line a row, the best on top; grey is old, the family's colour is new.
+
+    Args:
+        rows: columns name, family, old, new (fractions); rows without both are left out.
+        figure_name: ``NDCG@10``, for the axis.
+        ground: the theme.
+    """
+    import plotly.graph_objects as go
+
+    shades = colours(ground)
+    both = rows.drop_nulls(["old", "new"])
+    names = both["name"].to_list()
+    places = list(range(both.height))[::-1]
+    old, new = (100 * both["old"]).to_list(), (100 * both["new"]).to_list()
+    paints = [family_colour(family or "", ground) for family in both["family"].to_list()]
+    figure = go.Figure()
+    for x0, x1, y, paint in zip(old, new, places, paints, strict=True):
+        figure.add_shape(type="line", x0=x0, x1=x1, y0=y, y1=y, line={"color": paint, "width": 4}, opacity=0.35)
+    hover = [
+        f"{name}: old {points(o / 100)}, new {points(n / 100)}, lift {points((n - o) / 100, signed=True)}"
+        for name, o, n in zip(_escaped(names), old, new, strict=True)
+    ]
+    figure.add_scatter(
+        x=old, y=places, mode="markers", marker={"color": shades.muted, "size": 10}, hovertext=hover, hoverinfo="text"
+    )
+    figure.add_scatter(
+        x=new,
+        y=places,
+        mode="markers+text",
+        marker={"color": paints, "size": 12},
+        text=[f"  {points(n / 100)}  {points((n - o) / 100, signed=True)}" for o, n in zip(old, new, strict=True)],
+        textposition="middle right",
+        cliponaxis=False,
+        textfont={"color": shades.faint, "size": 13},
+        hovertext=hover,
+        hoverinfo="text",
+    )
+    low, high = (min(old), max(new)) if old else (0.0, 100.0)
+    room = max(high - low, 5.0)
+    figure.update_xaxes(
+        range=[max(0.0, low - 0.06 * room), high + 0.04 * room],
+        title={"text": f"{figure_name} × 100: grey old, colour new", "font": {"size": 13, "color": shades.faint}},
+        gridcolor=shades.grid,
+        zeroline=False,
+        tickfont={"color": shades.faint},
+        fixedrange=True,
+    )
+    figure.update_yaxes(
+        tickvals=places,
+        ticktext=_escaped(names),
+        tickfont={"color": shades.text, "size": 13},
+        range=[-0.7, both.height - 0.3],
+        showgrid=False,
+        zeroline=False,
+        automargin=True,
+        fixedrange=True,
+    )
+    figure.update_layout(
+        height=ROW_PIXELS * both.height + 70,
+        margin={"l": 8, "r": 104, "t": 8, "b": 48},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"family": "Source Sans, sans-serif"},
+        showlegend=False,
+        hoverlabel={"bgcolor": shades.ground, "font": {"color": shades.text}},
+    )
+    return figure
+
+
+def _escaped(names: list[str]) -> list[str]:
+    """Plotly reads a few HTML tags in texts; names are shown as they are written."""
+    return [name.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") for name in names]
