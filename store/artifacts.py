@@ -8,6 +8,7 @@ A row that names an artifact is written after the artifact; ``store.access.docto
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -16,7 +17,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,6 +31,7 @@ FRAME = "parquet"
 FILE = "bin"
 
 _CHUNK = 1 << 20
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
 _NAME = re.compile(r"^[0-9a-f]{64}\.(parquet|bin)$")
 _HASH = re.compile(r"^[0-9a-f]{64}$")
 
@@ -83,6 +85,7 @@ class ArtifactStore:
         self._local = scheme in {"file", "local"}
         self._cache = cache_folder
         self._checked: dict[str, tuple[int, int]] = {}
+        self._put: set[str] = set()
 
     @classmethod
     def from_settings(cls, settings: Settings) -> ArtifactStore:
@@ -139,6 +142,13 @@ class ArtifactStore:
         try:
             with os.fdopen(handle, "r+b") as file:
                 yield file, path
+        except OSError as error:
+            if error.errno in _DISK_ERRORS:
+                raise StoreError(
+                    f"the artifact was not written to {self.url} ({error.strerror}): nothing is stored; "
+                    "make room, or set EQUIRANK_ARTIFACT_URL to another place"
+                ) from None
+            raise
         finally:
             path.unlink(missing_ok=True)
 
@@ -149,6 +159,7 @@ class ArtifactStore:
         if self._local:
             final = Path(target)
             if final.is_file() and final.stat().st_size == size and self._is_whole(final, digest):
+                _fsync(final.parent)  # another writer may have renamed it a moment ago
                 return digest
             _fsync(path)
             made = [folder for folder in (final.parent.parent, final.parent) if not folder.is_dir()]
@@ -158,10 +169,13 @@ class ArtifactStore:
             _fsync(final.parent)
             for folder in made:
                 _fsync(folder.parent)
+            stat = final.stat()
+            self._checked[target] = (stat.st_mtime_ns, stat.st_size)
         elif not (self._fs.exists(target) and self._fs.size(target) == size):
             # An object appears whole or not at all, so no temporary name is needed there.
             self._fs.makedirs(target.rsplit("/", 1)[0], exist_ok=True)
             self._fs.put_file(str(path), target)
+        self._put.add(digest)
         return digest
 
     # Reading
@@ -169,6 +183,14 @@ class ArtifactStore:
     def exists(self, digest: str) -> bool:
         """Whether a file with this hash is there (its content is not looked at)."""
         return self._find(digest) is not None
+
+    def require(self, digest: str) -> None:
+        """Make sure that the file is there and whole, before a row names it; raises as ``open``.
+
+        What this process wrote or read before is not read again, so this is quick inside a transaction.
+        """
+        if self._local or digest not in self._put:
+            self.local_path(digest)
 
     def open(self, digest: str) -> IO[bytes]:
         """The file, for reading from its start; the caller closes it.
@@ -230,6 +252,17 @@ class ArtifactStore:
             base = name.rsplit("/", 1)[-1]
             if _NAME.match(base):
                 yield StoredArtifact(base.split(".")[0], int(details["size"]), _modified(details))
+
+    def remove_abandoned(self, older_than: timedelta = timedelta(days=1)) -> int:
+        """Delete temporary files that killed writers left; returns how many. Remote stores have none."""
+        folder = Path(self._root) / "incoming"
+        if not self._local or not folder.is_dir():
+            return 0
+        limit = (datetime.now(UTC) - older_than).timestamp()
+        abandoned = [path for path in folder.glob("new-*") if path.stat().st_mtime <= limit]
+        for path in abandoned:
+            path.unlink(missing_ok=True)
+        return len(abandoned)
 
     def remove(self, digest: str) -> None:
         """Delete a file; only for ones that no row names (``store.access.doctor.orphans``)."""

@@ -142,7 +142,7 @@ class BenchmarkVersion(Table, table=True):
     Attributes:
         headline: ``macro`` or ``micro``, the average that ranks the leaderboard.
         parents: ``slug@version`` of the versions it was made from.
-        domains: ``[{"name", "n"}]`` in the benchmark's order, n counted in queries.
+        domains: ``[{"name", "n"}]`` in the benchmark's order, n counted in queries, null where not known.
         sources: ``[{"name", "n"}]``.
         statistics: Table 1 figures and distributions, by name.
         ks: cutoffs that runs are scored at.
@@ -365,22 +365,29 @@ class PublishedFigure(Table, table=True):
     """A figure of a paper outside the leaderboard's tables, as printed.
 
     Attributes:
-        value: the number in ``unit``; null where the paper prints none.
+        key: its stable name in the data file.
+        value: a fraction where ``unit`` is ``%`` or ``pp``, else in ``unit``; null for a text, a list or a range.
+        numbers: those of a list or range, in printed order and on the same scale.
         printed: the text as printed.
         derived: computed from printed figures instead of being printed itself.
+        benchmark: slug that it belongs to, if any.
+        retriever: key that it belongs to, if any.
     """
 
     __tablename__ = "published_figure"
-    __table_args__ = (UniqueConstraint("paper", "place", "subject", "figure"),)
 
     id: int | None = Field(default=None, primary_key=True)
     position: int = 0
+    key: str = Field(unique=True)
     paper: str
     place: str
     subject: str
     figure: str
     value: float | None = None
+    numbers: list[float] = Field(default_factory=list, sa_column=_json())
     printed: str = ""
     unit: str = ""
     derived: bool = False
     note: str = Field(default="", sa_type=Text)
+    benchmark: str = ""
+    retriever: str = ""

@@ -143,23 +143,6 @@ class SubmissionRecord:
 
 
 @dataclass(frozen=True)
-class FigureRecord:
-    """A published figure; see ``store.models.PublishedFigure``."""
-
-    id: int
-    position: int
-    paper: str
-    place: str
-    subject: str
-    figure: str
-    value: float | None
-    printed: str
-    unit: str
-    derived: bool
-    note: str
-
-
-@dataclass(frozen=True)
 class Summary:
     """One figure of a run, a fraction in [0, 1].
 

@@ -223,7 +223,7 @@ def _require_artifacts(artifacts: ArtifactStore | None, named: dict[str, str]) -
     for table, digest in named.items():
         if artifacts is None:
             raise InvalidRecord(f"the artifact store is needed to check the table {table!r} of this benchmark")
-        artifacts.local_path(digest) if artifacts.is_local else artifacts.verify(digest)
+        artifacts.require(digest)
 
 
 def _row(session: Session, slug: str, version: str) -> BenchmarkVersion | None:

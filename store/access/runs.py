@@ -69,7 +69,7 @@ def add_run(
         if digest is not None:
             if artifacts is None:
                 raise InvalidRecord(f"the artifact store is needed to check the run's {name}")
-            artifacts.local_path(digest) if artifacts.is_local else artifacts.verify(digest)
+            artifacts.require(digest)
     if run.state == State.PUBLISHED.value and run.published_at is None:
         run.published_at = utc_now()
     if run.visibility == Visibility.PRIVATE.value and run.private_token is None:

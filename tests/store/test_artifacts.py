@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
+import os
 import threading
 from datetime import UTC, datetime, timedelta
 
@@ -148,6 +150,47 @@ def test_listing_and_removal(artifacts):
     assert abs(datetime.now(UTC) - stored.modified) < timedelta(minutes=1)
     artifacts.remove(digest)
     assert not artifacts.exists(digest)
+
+
+def test_what_a_row_may_name(artifacts, tmp_path):
+    digest = artifacts.put_bytes(b"there")
+    artifacts.require(digest)
+    with pytest.raises(ArtifactMissing, match=ABSENT):
+        artifacts.require(ABSENT)
+    if artifacts.is_local:
+        artifacts.local_path(digest).write_bytes(b"other")
+        with pytest.raises(ArtifactDamaged, match=digest):
+            artifacts.require(digest)
+
+
+def test_another_process_is_not_trusted(tmp_path):
+    digest = ArtifactStore(tmp_path / "artifacts").put_bytes(b"there")
+    fresh = ArtifactStore(tmp_path / "artifacts")
+    fresh.require(digest)
+    next((tmp_path / "artifacts").rglob("*.bin")).write_bytes(b"THERE")
+    with pytest.raises(ArtifactDamaged):
+        ArtifactStore(tmp_path / "artifacts").require(digest)
+
+
+def test_a_full_disk_is_said_in_words(tmp_path):
+    class Full(io.RawIOBase):
+        def read(self, size: int = -1) -> bytes:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(StoreError, match="No space left on device"):
+        ArtifactStore(tmp_path / "artifacts").put_file(Full())
+
+
+def test_leftovers_of_killed_writers_are_removed(tmp_path):
+    artifacts = ArtifactStore(tmp_path / "artifacts")
+    digest = artifacts.put_bytes(b"kept")
+    left = tmp_path / "artifacts" / "incoming" / "new-abc"
+    left.write_bytes(b"half")
+    assert artifacts.remove_abandoned() == 0
+    os.utime(left, (0, 0))
+    assert artifacts.remove_abandoned() == 1
+    assert not left.exists()
+    assert artifacts.exists(digest)
 
 
 def test_an_address_that_cannot_be_used_names_the_setting(tmp_path):

@@ -42,7 +42,7 @@ def test_a_version_comes_back_as_a_record(database, artifacts):
             session,
             _version(
                 content_hash="a" * 64, artifacts={"tools": tools}, parents=["old@1"], notes=["two rows merged"],
-                domains=[{"name": "web", "n": 2}, {"name": "", "n": 1}], statistics={"tools_per_query": 1.5},
+                domains=[{"name": "web", "n": 2}, {"name": "", "n": None}], statistics={"tools_per_query": 1.5},
             ),
             artifacts=artifacts,
         )  # fmt: skip
@@ -52,7 +52,7 @@ def test_a_version_comes_back_as_a_record(database, artifacts):
         assert benchmarks.with_content(session, "a" * 64) == [added]
     assert added.name == "demo@1"
     assert added.has_content
-    assert added.domains == (Count("web", 2), Count("", 1))
+    assert added.domains == (Count("web", 2), Count("", None))
     assert added.parents == ("old@1",)
     assert added.statistics == {"tools_per_query": 1.5}
     assert added.ks == (1, 5, 10, 20)

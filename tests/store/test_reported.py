@@ -78,7 +78,7 @@ def test_bad_lines_store_nothing(database, row):
 
 def test_two_starters_load_once(database, row, benchmark):
     rows = [row(method=f"method {number}") for number in range(20)]
-    facts = [Figure("ToolEX", "abstract", f"subject {number}", "share", 0.5) for number in range(20)]
+    facts = [Figure(f"key-{number}", "ToolEX", "abstract", f"subject {number}", "share", 0.5) for number in range(20)]
     errors: list[BaseException] = []
     barrier = threading.Barrier(4)
 
@@ -104,14 +104,17 @@ def test_two_starters_load_once(database, row, benchmark):
 
 def test_published_figures_follow_their_list(database):
     facts = [
-        Figure("ToolEX", "3.2", "sub-queries with an equivalent", "share", 67.9, "67.9", "%"),
-        Figure("MFTR", "Table 5", "E5", "weight", None, "-", "%", derived=True, note="not printed"),
+        Figure("a", "ToolEX", "3.2", "sub-queries with an equivalent", "share", 0.679, "67.9", "%", benchmark="tooleq"),
+        Figure(
+            "b", "MFTR", "Table 5", "E5", "weight", None, "5-7", "pp", derived=True, note="odd", numbers=(0.05, 0.07)
+        ),
     ]
     with database.session() as session:
         assert replace_figures(session, facts)
         assert not replace_figures(session, facts)
-        assert list_figures(session).to_dicts() == [vars(item) for item in facts]
+        assert list_figures(session).to_dicts() == [vars(item) | {"numbers": list(item.numbers)} for item in facts]
+        assert list_figures(session, benchmark="tooleq")["key"].to_list() == ["a"]
         assert replace_figures(session, facts[:1])
         assert list_figures(session, "MFTR").is_empty()
-        with pytest.raises(InvalidRecord, match=r"3\.2 / sub-queries"):
+        with pytest.raises(InvalidRecord, match="'a' is given twice"):
             replace_figures(session, [facts[0], facts[0]])

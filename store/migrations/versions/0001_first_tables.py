@@ -1,6 +1,6 @@
 """First tables.
 
-Revision: 0001; after: ; made: 2026-11-30 21:17:47.850052
+Revision: 0001; after: ; made: 2026-11-30 21:31:54.372292
 """
 
 import sqlalchemy as sa
@@ -53,19 +53,21 @@ def upgrade() -> None:
         "published_figure",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
+        sa.Column("key", sa.String(), nullable=False),
         sa.Column("paper", sa.String(), nullable=False),
         sa.Column("place", sa.String(), nullable=False),
         sa.Column("subject", sa.String(), nullable=False),
         sa.Column("figure", sa.String(), nullable=False),
         sa.Column("value", sa.Float(), nullable=True),
+        sa.Column("numbers", sa.JSON(none_as_null=True), nullable=False),
         sa.Column("printed", sa.String(), nullable=False),
         sa.Column("unit", sa.String(), nullable=False),
         sa.Column("derived", sa.Boolean(), nullable=False),
         sa.Column("note", sa.Text(), nullable=False),
+        sa.Column("benchmark", sa.String(), nullable=False),
+        sa.Column("retriever", sa.String(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_published_figure")),
-        sa.UniqueConstraint(
-            "paper", "place", "subject", "figure", name=op.f("uq_published_figure_paper_place_subject_figure")
-        ),
+        sa.UniqueConstraint("key", name=op.f("uq_published_figure_key")),
     )
     op.create_table(
         "retriever",
