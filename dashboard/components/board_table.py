@@ -132,8 +132,9 @@ def as_shown(board: pl.DataFrame, ground: Ground) -> pl.DataFrame:
     rows = board.iter_rows(named=True)
     shown: dict[str, list[Any]] = {column.key: [] for column in COLUMNS}
     for row in rows:
-        noted = ["remark"] if row["old_note"] or row["new_note"] or row["notes"] else []
-        source = row["place"] if row["provenance"] == "reported" and row["place"] else row["provenance"]
+        reported = row["provenance"] == "reported"
+        noted = ["remark"] if row["old_note"] or row["new_note"] or (reported and row["notes"]) else []
+        source = row["place"] if reported and row["place"] else row["provenance"]
         values = {
             "rank": row["rank"],
             "rank_change": row["rank_change"],
@@ -152,7 +153,7 @@ def as_shown(board: pl.DataFrame, ground: Ground) -> pl.DataFrame:
             "trained": row["trained_on_benchmark"],
             "level": row["level"],
             "source": source,
-            "date": day(row["published_at"]) if row["provenance"] != "reported" else NONE,
+            "date": day(row["published_at"]) if not reported else NONE,
             "scorer": row["scorer_version"] or NONE,
         }
         for key, value in values.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -97,11 +98,16 @@ def old_new_table(summaries: pl.DataFrame, k: int, domains: Sequence[str], headl
     return pl.DataFrame(rows)
 
 
+_FIGURE = re.compile(r"[+\u2212]?[\d\u202f.]+( / [\d.]+)?( %)?[*†]?|\u2014|")
+
+
 def text_table(frame: pl.DataFrame, *, key: str | None = None, label: str | None = None) -> None:
-    """A small table of texts: the first column left, figures right; nothing in it is read as markup."""
+    """A small table of texts, columns of figures to the right; nothing in it is read as markup."""
     config = {
-        name: st.column_config.TextColumn(name, alignment="left" if place == 0 else "right")
-        for place, name in enumerate(frame.columns)
+        name: st.column_config.TextColumn(
+            name, alignment="right" if all(_FIGURE.fullmatch(text or "") for text in frame[name]) else "left"
+        )
+        for name in frame.columns
     }
     st.dataframe(frame, hide_index=True, column_config=config, lazy=False, key=key, height="content", alt=label)
 
@@ -143,9 +149,16 @@ def facts_of(page: RunPage) -> list[tuple[str, str]]:
         ("Published", "" if reported else day(run.published_at)),
         ("Depth", NONE if run.depth is None else whole(run.depth)),
         ("Scorer version", run.scorer_version or ""),
+        ("Run id", run.id),
+    ]
+
+
+def hashes_of(run: RunRecord) -> list[tuple[str, str]]:
+    """What the figures can be reproduced from, in full: they need the whole width."""
+    return [
         ("Benchmark hash", run.benchmark_hash or ""),
         ("Ranking hash", run.ranking_hash or ""),
-        ("Run id", run.id),
+        ("File hash", run.raw_artifact or ""),
     ]
 
 
@@ -185,6 +198,10 @@ def show_run(page: RunPage, *, k: int, key: str) -> None:
         facts_table(shown[:half])
     with right:
         facts_table(shown[half:])
+    hashes = [(name, value) for name, value in hashes_of(page.run) if value]
+    if hashes:
+        with st.expander("Hashes"):
+            st.code("\n".join(f"{name:<15} {value}" for name, value in hashes), language=None, wrap_lines=True)
     with st.container(horizontal=True):
         for label, address in links_of(page):
             st.link_button(f"Open {label}", address, icon=":material/open_in_new:", key=f"{key}_{label}")

@@ -35,29 +35,16 @@ def show_reading(report: RunReport) -> None:
         more = f"; the first {shown} are listed" if report.problem_count > shown else ""
         number = max(report.problem_count, shown)
         st.markdown(f"**{whole(number)} {'problem' if number == 1 else 'problems'} to mend**{more}")
-        problems = pl.DataFrame(
-            {
-                "Line": ["" if problem.line is None else whole(problem.line) for problem in report.problems],
-                "What is wrong, and the fix": [problem.message for problem in report.problems],
-            }
-        )
-        st.dataframe(
-            problems,
-            hide_index=True,
-            lazy=False,
-            height="content",
-            key="submit_problems",
-            column_config={"Line": st.column_config.TextColumn(width=80, alignment="right")},
-            alt="Problems of the file",
-        )
-        # A long message is cut in the table; here it is whole, and can be copied.
-        for problem in report.problems[:3]:
-            st.text(f"Line {problem.line}: {problem.message}" if problem.line else problem.message)
-    for note in report.notes:
-        st.text(f"Note: {note}")
+        with st.container(gap="xxsmall", key="submit_problems"):
+            for problem in report.problems:
+                said = problem.line is None or problem.message.startswith("line ")
+                st.text(problem.message if said else f"line {problem.line}: {problem.message}")
     flags = flag_words(report.flags)
-    if flags:
-        st.text("Flags: " + ", ".join(flags))
+    with st.container(gap="xxsmall"):
+        for note in report.notes:
+            st.text(f"Note: {note}")
+        if flags:
+            st.text("Flags: " + ", ".join(flags))
 
 
 def show_scores(checked: CheckedRun) -> None:

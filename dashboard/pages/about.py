@@ -1,3 +1,83 @@
+"""About the method: definitions with worked examples, how rows are ranked, how to cite, the command line."""
+
+from __future__ import annotations
+
 import streamlit as st
 
-st.title("Not here yet")
+from dashboard.components.failures import shown_errors
+from dashboard.components.run_detail import text_table
+from dashboard.components.worked_examples import example_averages, example_lists, example_scores
+from pipeline import published
+
+COMMANDS = """\
+equirank validate RUN --benchmark B                    is the file sound? every problem with its line
+equirank score RUN --benchmark B                       old and new scores; nothing is stored
+equirank submit RUN --benchmark B --retriever NAME     store and publish; prints the permalink
+equirank runs list                                     what is stored here
+equirank benchmark list                                benchmarks and their hashes
+equirank benchmark export B FOLDER                     a benchmark as files
+equirank serve                                         this site
+equirank doctor --deep                                 is everything whole?"""
+
+
+def page() -> None:
+    """Draw the page."""
+    st.title("About the method", anchor=False)
+    st.markdown(
+        "A query often has more than one right answer: several tools do the same thing. A benchmark that knows one "
+        "label a query counts the others as mistakes. EquiRank scores every run twice: against the one label, and "
+        "against every combination of tools that was verified to solve the query."
+    )
+    st.subheader("Old, new, lift", anchor=False)
+    st.markdown(
+        "- **Ground truth C\\*** is the one annotated set of tools of a query.\n"
+        "- **Valid combinations Ĉ** are all sets of tools that solve it; C\\* is always among them.\n"
+        "- **Old** scores the list against C\\* alone. **New** is the best score over all combinations in Ĉ, for each "
+        "metric by itself. **Lift** is new − old, in points: how much one label hid.\n"
+        "- **NDCG@K** rewards hits near the top, **Recall@K** is the share of a combination in the first K, "
+        "**Comp@K** is 1 when a whole combination is there and else 0.\n"
+        "- A combination is scored as a whole. Pooling all valid tools into one set would ask for every alternative "
+        "at once, and punish a list that found one complete answer."
+    )
+    st.markdown(
+        "**An example.** A query needs a route and the weather; its label is {maps.route, weather.now}. "
+        "geo.directions is as good as maps.route, and meteo.report as weather.now, so there are four valid "
+        "combinations. A retriever returns:"
+    )
+    left, right = st.columns(2, gap="medium")
+    with left:
+        text_table(example_lists(), key="about_list", label="The ranked list of the example")
+    with right:
+        text_table(example_scores(), key="about_scores", label="Scores of the example")
+    st.caption("These figures are computed now, by the code that scores runs.")
+    st.subheader("How a list is ranked, and what is averaged", anchor=False)
+    st.markdown(
+        "- Scores are read as 32-bit numbers; the higher one comes first, and ties are broken by tool id in descending "
+        "byte order, as trec_eval does. The order of the file's lines does not matter.\n"
+        "- Every query of the benchmark counts. One that a run does not answer scores 0 and is shown as missing.\n"
+        "- **Macro** is the mean of the domain means, **micro** the mean over queries. Each benchmark has one of them "
+        "as its headline; both are shown."
+    )
+    text_table(example_averages(), key="about_averages", label="Macro and micro of three queries")
+    st.subheader("How the leaderboard is ordered", anchor=False)
+    st.markdown(
+        "- Rows are ranked by the new score, or by the old one where no new score is known. Equal scores share a "
+        "rank. Filters and search never move a rank.\n"
+        "- A run that answers fewer than half of the queries is marked partial and not ranked.\n"
+        "- Sub-query runs are asked with needs written from the labels. They show a ceiling and are ranked apart.\n"
+        "- A row is the newest published run of a retriever, method, setting and source; older ones stay under it.\n"
+        "- Figures printed in a paper are shown with the digits printed there. No ranking lies behind them, so they "
+        "have no interval. Where a printed figure cannot be right, a remark says why; the figure stays as printed.\n"
+        "- Whether a retriever was trained on the benchmark is yes, no or unknown; it is never assumed."
+    )
+    st.subheader("From the command line", anchor=False)
+    st.markdown("Everything here can be done without the site. `B` is a stored benchmark or a folder.")
+    st.code(COMMANDS, language=None)
+    st.subheader("How to cite", anchor=False)
+    st.markdown("Cite the paper that a benchmark or a method comes from, and name the benchmark version you used.")
+    for paper in published.papers():
+        st.code(paper.bibtex, language="bibtex", wrap_lines=True)
+
+
+with shown_errors(), st.container(width=860):
+    page()

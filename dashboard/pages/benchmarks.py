@@ -1,3 +1,206 @@
+"""Benchmark cards: what each one holds, where it comes from, under which licence, and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
 import streamlit as st
 
-st.title("Not here yet")
+from dashboard import reading
+from dashboard.components import permalinks
+from dashboard.components.benchmark_files import folder_zip
+from dashboard.components.empty import no_benchmarks
+from dashboard.components.failures import shown_errors
+from dashboard.components.numbers import NONE, day, points, whole
+from dashboard.components.run_detail import facts_table, text_table
+from dashboard.components.untrusted import plain
+from store.records import BenchmarkRecord
+
+#: Name of a statistic → words; shares are shown in per cent.
+STATISTICS = {
+    "queries": "Queries",
+    "tools": "Tools or skills",
+    "tools_per_query": "Ground-truth tools a query",
+    "tool_source": "Where the tools come from",
+    "subqueries": "Sub-queries",
+    "verified_items": "Verified items",
+    "items_per_subquery": "Verified items a sub-query",
+    "subqueries_with_equivalent": "Sub-queries with an equivalent",
+    "combinations": "Valid combinations",
+    "combinations_per_query": "Valid combinations a query",
+    "queries_with_alternative": "Queries with an alternative",
+}
+_SHARES = {"subqueries_with_equivalent", "queries_with_alternative"}
+
+
+def statistic(name: str, value: Any) -> str:
+    """A statistic as text: counts whole, means with two decimals, shares in per cent."""
+    if value is None:
+        return NONE
+    if isinstance(value, str):
+        return value
+    if name in _SHARES:
+        return f"{points(float(value))} %"
+    return whole(value) if isinstance(value, int) else f"{value:.2f}"
+
+
+def statistics_table(record: BenchmarkRecord) -> pl.DataFrame:
+    """Table 1 of the benchmark: a line a statistic, all queries first, then the domains."""
+    everything: Mapping[str, Any] = record.statistics.get("all") or {}
+    domains: Mapping[str, Mapping[str, Any]] = record.statistics.get("domains") or {}
+    names = [name for name in STATISTICS if name in everything and everything[name] is not None]
+    columns = {"Statistic": [STATISTICS[name] for name in names]}
+    columns["all"] = [statistic(name, everything[name]) for name in names]
+    for domain, values in domains.items():
+        columns[domain or "no domain"] = [statistic(name, values.get(name)) for name in names]
+    return pl.DataFrame(columns)
+
+
+def overview(records: Sequence[BenchmarkRecord]) -> None:
+    """All versions in one table."""
+    frame = pl.DataFrame(
+        {
+            "Benchmark": [record.name for record in records],
+            "Title": [record.title for record in records],
+            "Kind": [record.kind for record in records],
+            "Queries": [whole(record.queries) for record in records],
+            "Tools": [whole(record.tools) for record in records],
+            "Sub-queries": [whole(record.subqueries) for record in records],
+            "Combinations": [whole(record.combinations) for record in records],
+            "Content": ["here" if record.has_content else "figures only" for record in records],
+        }
+    )
+    right = {name: st.column_config.TextColumn(alignment="right") for name in frame.columns[3:7]}
+    st.dataframe(
+        frame.to_pandas().style.map(lambda _: "font-weight: 700", subset=["Benchmark"]),
+        hide_index=True,
+        lazy=False,
+        height="content",
+        column_config=right,
+        alt="All benchmarks",
+    )
+
+
+def facts(record: BenchmarkRecord) -> list[tuple[str, str]]:
+    """What the card says in words."""
+    item = "Skills" if record.kind == "skill" else "Tools"
+    return [
+        ("Name", record.name),
+        ("Kind", f"{record.kind} retrieval"),
+        ("Queries", whole(record.queries)),
+        (item, whole(record.tools)),
+        ("Sub-queries", whole(record.subqueries)),
+        ("Equivalents", whole(record.equivalents)),
+        ("Combinations", whole(record.combinations)),
+        ("Ranked by", f"{record.headline} average"),
+        ("Cutoffs", ", ".join(str(k) for k in record.ks)),
+        ("Source", record.source),
+        ("Revision", record.revision),
+        ("Licence", record.licence or "not stated"),
+        ("Made from", ", ".join(record.parents)),
+        ("Content hash", record.content_hash or ""),
+        ("Stored", day(record.created_at)),
+    ]
+
+
+def files(record: BenchmarkRecord) -> None:
+    """Downloads of the whole content."""
+    with st.container(horizontal=True, gap="small"):
+        for file_format, label in (("jsonl", "JSON Lines"), ("parquet", "Parquet")):
+            st.download_button(
+                f"Benchmark folder, {label} (zip)",
+                data=lambda file_format=file_format: folder_zip(record.id, file_format),
+                file_name=f"{record.slug}-{record.version}-{file_format}.zip",
+                mime="application/zip",
+                icon=":material/download:",
+                on_click="ignore",
+                key=f"bm_{record.id}_{file_format}",
+            )
+    st.caption("The folder is what `equirank score --benchmark` and `equirank benchmark import` read.")
+
+
+def card(record: BenchmarkRecord, versions: Sequence[BenchmarkRecord]) -> None:
+    """One benchmark version."""
+    st.subheader(plain(record.title), anchor=False)
+    if not record.has_content:
+        st.info(
+            "Only figures printed in a paper are here: no queries, tools or labels. No run can be scored against it "
+            "until its content is imported."
+        )
+    elif not record.combinations or record.combinations == record.queries:
+        st.caption("It has one label a query: the new metric equals the old one.")
+    left, right = st.columns(2, gap="medium")
+    with left:
+        facts_table(facts(record))
+    with right:
+        table = statistics_table(record)
+        if table.height:
+            text_table(table, key=f"bm_statistics_{record.id}", label="Annotation statistics")
+        counted = [(domain.name, domain.n) for domain in record.domains if domain.n is not None]
+        if len(counted) > 1:
+            frame = pl.DataFrame(
+                {"Domain": [name or "no domain" for name, _ in counted], "Queries": [whole(n) for _, n in counted]}
+            )
+            text_table(frame, key=f"bm_domains_{record.id}", label="Queries by domain")
+    if record.notes:
+        with st.container(gap="xxsmall"):
+            st.markdown("**Notes**")
+            for note in record.notes:
+                st.text(note)
+    with st.container(horizontal=True, gap="small"):
+        st.page_link(
+            "pages/leaderboard.py",
+            label="Its leaderboard",
+            icon=":material/leaderboard:",
+            query_params={"lb_benchmark": record.name},
+        )
+        if record.has_content:
+            st.page_link(
+                "pages/submit.py",
+                label="Score a run",
+                icon=":material/upload_file:",
+                query_params={"submit_benchmark": record.name},
+            )
+    if record.has_content:
+        files(record)
+    if len(record.sources) > 1:
+        with st.expander(f"{len(record.sources)} sources"):
+            frame = pl.DataFrame(
+                {
+                    "Source": [source.name or "not stated" for source in record.sources],
+                    "Queries": [whole(source.n) for source in record.sources],
+                }
+            )
+            text_table(frame, key=f"bm_sources_{record.id}")
+    if len(versions) > 1:
+        listed = ", ".join(plain(other.version) for other in versions)
+        st.caption(f"Versions, newest first: {listed}")
+    if record.citation:
+        st.markdown("**Cite**")
+        st.code(record.citation, language="bibtex", wrap_lines=True)
+
+
+def page() -> None:
+    """Draw the page."""
+    with st.container(gap="xxsmall"):
+        st.title("Benchmarks", anchor=False)
+        st.markdown("A benchmark is a version: its queries, tools and labels never change under the same hash.")
+    records = reading.benchmarks()
+    if not records:
+        no_benchmarks()
+        return
+    overview(records)
+    by_name = {record.name: record for record in records}
+    first = next((name for name in by_name if name.startswith("tooleq@")), records[0].name)
+    chosen = by_name[
+        permalinks.pinned_select(
+            "Benchmark and version", list(by_name), "bm_benchmark", first, label_visibility="collapsed", width=320
+        )
+    ]
+    card(chosen, [record for record in records if record.slug == chosen.slug])
+
+
+with shown_errors():
+    page()

@@ -39,7 +39,9 @@ def choose_target() -> BenchmarkRecord | None:
         return None
     by_name = {record.name: record for record in records}
     first = next((record.name for record in records if not record.is_demo), records[0].name)
-    name = permalinks.pinned_select("Benchmark and version", list(by_name), "submit_benchmark", first)
+    name = permalinks.pinned_select(
+        "Benchmark and version", list(by_name), "submit_benchmark", first, label_visibility="collapsed", width=320
+    )
     chosen = by_name[name]
     st.caption(f"{plain(chosen.title)}: {whole(chosen.queries)} queries, {whole(chosen.tools)} {chosen.kind}s.")
     return chosen
@@ -53,13 +55,18 @@ def sample_of(benchmark: BenchmarkRecord) -> Path | None:
     return path if path.is_file() else None
 
 
+def shown_limit(megabytes: int) -> int:
+    """The limit for the browser: it writes 512 to 767 MB as "1GB", which would promise too much."""
+    return 511 if 511 < megabytes < 768 else megabytes
+
+
 def choose_file(benchmark: BenchmarkRecord) -> tuple[str, Path | BinaryIO, str] | None:
     """What is to be scored: a key that changes with the file, its bytes, its name."""
     nonce = st.session_state.get("submit_nonce", 0)
     uploaded = st.file_uploader(
         "Run file: TREC, JSON, JSON Lines, CSV, TSV or Parquet; .gz and .zst too",
         key=f"submit_file_{nonce}",
-        max_upload_size=the_site().settings.limit_upload_mb,
+        max_upload_size=shown_limit(the_site().settings.limit_upload_mb),
     )
     sample = sample_of(benchmark)
     if uploaded is not None:
