@@ -6,7 +6,7 @@ import polars as pl
 
 from pipeline.benchmark import Judgement
 from pipeline.formats.benchmark_labels import check_enum, collapse_repeats
-from pipeline.formats.messages import quote
+from pipeline.formats.messages import plural, quote
 from pipeline.formats.source_table import FILE, LINE, ProblemList, SourceTable
 
 #: Joins the sorted members of a set to one text; ids hold no control characters.
@@ -92,7 +92,7 @@ def _mark_ground_truth(table: SourceTable, problems: ProblemList, notes: list[st
     )
     denied = table.frame.filter(pl.col("is_truth") & ~pl.col("is_ground_truth")).height
     if denied:
-        notes.append(f"{table.files[0]}: is_ground_truth was false for {denied:,} ground truths; set to true")
+        notes.append(f"{table.files[0]}: is_ground_truth was false for {plural(denied, 'ground truth')}; set to true")
     return table.frame.with_columns(is_ground_truth=pl.col("is_truth").fill_null(False)).drop("is_truth")
 
 

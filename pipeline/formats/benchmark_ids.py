@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Any
 
 import polars as pl
 
@@ -34,12 +35,12 @@ def check_ids(table: SourceTable, column: str, problems: ProblemList) -> None:
         lambda row: f"{column} {quote(row[column])} is longer than {limit} bytes; shorten it",
     )
     repeated = frame.with_columns(
-        pl.col(LINE).first().over(column).alias("first"), value.is_first_distinct().alias("f")
+        pl.col(FILE, LINE).first().over(column).name.prefix("first"), value.is_first_distinct().alias("f")
     )
     problems.add_rows(
         table,
         repeated.filter(~pl.col("f") & (value != "")),
-        lambda row: f"{column} {quote(row[column])} was already on line {row['first']}; keep one of the two rows",
+        lambda row: f"{column} {quote(row[column])} was already given ({_first_place(table, row)}); keep one row",
     )
 
 
@@ -62,6 +63,10 @@ def check_known(
         frame = frame.explode(column).drop_nulls(column)
     dangling = frame.join(known.to_frame(column), on=column, how="anti")
     problems.add_rows(table, dangling, lambda row: f"unknown {noun} {quote(row[column])}{nearest.hint(row[column])}")
+
+
+def _first_place(table: SourceTable, row: dict[str, Any]) -> str:
+    return table.place({FILE: row["first" + FILE], LINE: row["first" + LINE]})
 
 
 def _invisible(identifier: str) -> str:

@@ -45,7 +45,10 @@ def read_benchmark_toml(path: Path, problems: ProblemList, notes: list[str]) -> 
         problems.add(f'{path.name}: kind is {quote(texts["kind"])}; write "tool" or "skill"')
     if texts["headline"] and texts["headline"] not in list(Average):
         problems.add(f'{path.name}: headline is {quote(texts["headline"])}; write "macro" or "micro"')
-    for problem in name_problems(texts["slug"] or "x", texts["version"] or "1"):
+    for problem in name_problems(
+        texts["slug"] if isinstance(entries.get("slug"), str) else "absent",
+        texts["version"] if isinstance(entries.get("version"), str) else "absent",
+    ):
         problems.add(f"{path.name}: {problem}")
     if len(problems.entries) > before:
         return None

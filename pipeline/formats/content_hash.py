@@ -82,7 +82,7 @@ def _field(column: str, dtype: object, *, as_set: bool) -> pl.Expr:
         plain = pl.when(value).then(pl.lit("t")).otherwise(pl.lit("f"))
     elif dtype == pl.Float64:
         # Adding 0.0 makes negative zero positive; equal numbers must hash alike.
-        plain = (value + 0.0).reinterpret(signed=False).cast(pl.String)
+        plain = (value + pl.lit(0.0, dtype=pl.Float64)).reinterpret(dtype=pl.UInt64).cast(pl.String)
     else:
         plain = value.cast(pl.String)
     return pl.when(value.is_null()).then(pl.lit("-")).otherwise(plain) + ";"

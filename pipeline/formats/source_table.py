@@ -9,12 +9,15 @@ from typing import Any
 
 import polars as pl
 
+from pipeline.benchmark import TABLES
 from pipeline.errors import BenchmarkError
 
 #: Columns that say where a row came from: index into ``SourceTable.files``, and 1-based line (row in parquet).
 FILE = "_file"
 LINE = "_line"
 PLACE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {FILE: pl.UInt16, LINE: pl.UInt32}
+
+_ORDER = {name: order for order, name in enumerate(TABLES)}
 
 #: Problems of one kind kept word for word; the rest are counted.
 KEPT_PER_KIND = 1000
@@ -63,7 +66,6 @@ class ProblemList:
     """What is wrong, gathered over all tables before anything is refused."""
 
     entries: list[tuple[int, int, int, str]] = field(default_factory=list)
-    _tables: list[str] = field(default_factory=list)
     _added: Counter[str] = field(default_factory=Counter)
 
     def add(self, message: str, table: str = "", file: int = 0, line: int = 0) -> None:
@@ -76,9 +78,7 @@ class ProblemList:
         self._enter(message, table, file, line)
 
     def _enter(self, message: str, table: str, file: int, line: int) -> None:
-        if table not in self._tables:
-            self._tables.append(table)
-        self.entries.append((self._tables.index(table), file, line, message))
+        self.entries.append((_ORDER.get(table, -1), file, line, message))
 
     def add_rows(self, table: SourceTable, rows: pl.DataFrame, describe: Callable[[dict[str, Any]], str]) -> None:
         """Note every row of ``rows`` (which must carry the place columns), in file order.
