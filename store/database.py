@@ -9,6 +9,8 @@ reads first and writes later would otherwise fail at once when another process w
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import Session, create_engine
 
 from store.errors import DatabaseUnavailable, MigrationNeeded
@@ -77,7 +80,7 @@ class Database:
 
     def _engine(self) -> Engine:
         if self.kind == "sqlite":
-            if self._url.database and self._url.database != ":memory:":
+            if self._url.database:
                 try:
                     Path(self._url.database).parent.mkdir(parents=True, exist_ok=True)
                 except OSError as error:
@@ -188,6 +191,10 @@ class Database:
                 f"the database {self.url} cannot be used ({self._without_password(reason)}): "
                 "check EQUIRANK_DATABASE_URL and that the server is running"
             ) from None
+        except PoolTimeout:
+            raise DatabaseUnavailable(
+                f"all connections to the database {self.url} are busy: try again in a moment"
+            ) from None
         except DBAPIError as error:
             if type(error.orig).__name__ in {"UndefinedTable", "UndefinedColumn"}:
                 raise MigrationNeeded(_level_problem(None)) from None
@@ -220,6 +227,11 @@ def _database_url(given: str) -> URL:
         # Platforms hand out postgres:// and postgresql://; SQLAlchemy's default driver for it is psycopg 2.
         return url.set(drivername="postgresql+psycopg")
     if backend == "sqlite":
+        if url.database in {None, "", ":memory:"}:
+            raise DatabaseUnavailable(
+                "EQUIRANK_DATABASE_URL names a SQLite database in memory, which would be empty for every connection: "
+                "name a file (sqlite:////path/to/file.sqlite3), or leave it empty"
+            )
         return url.set(drivername="sqlite+pysqlite")
     raise DatabaseUnavailable(
         f"EQUIRANK_DATABASE_URL names a {backend} database; SQLite and PostgreSQL are supported: "
@@ -232,10 +244,27 @@ def _prepare_sqlite(connection: Any, record: Any) -> None:
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000}")
-    cursor.execute("PRAGMA journal_mode = WAL")
+    _switch_to_wal(cursor)
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.close()
+
+
+def _switch_to_wal(cursor: Any) -> None:
+    """Turn the write-ahead log on; a property of the file, so this writes only once in its life.
+
+    SQLite does not wait for the lock of this one switch whatever the busy timeout says, so when several processes
+    open a new file at once we wait ourselves.
+    """
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+            return  # a file system that cannot have a write-ahead log keeps its mode, and works with one process
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 def _begin_sqlite(connection: Connection) -> None:
