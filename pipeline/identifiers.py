@@ -112,8 +112,12 @@ def _find_all(blob, offsets, table_blob, table_offsets, slots, out):  # type: ig
         out[position] = find_bytes(blob, offsets[position], offsets[position + 1], table_blob, table_offsets, slots)
 
 
-def _pack(ids: Sequence[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    encoded = [identifier.encode() for identifier in ids]
+def pack(ids: Sequence[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Texts as one blob of UTF-8 with offsets, int64 (n + 1).
+
+    Lone surrogates, which no UTF-8 has, are kept as their three bytes: they equal no id.
+    """
+    encoded = [identifier.encode("utf-8", "surrogatepass") for identifier in ids]
     offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
     np.cumsum([len(e) for e in encoded], out=offsets[1:])
     # Writable, like arrays read from a file: numba compiles every kernel twice for read-only arrays.
@@ -139,9 +143,11 @@ class IdTable:
         """Build the table.
 
         Raises:
-            ValueError: an id occurs twice.
+            ValueError: an id occurs twice, or is no valid Unicode.
         """
-        blob, offsets = _pack(ids)
+        for identifier in ids:
+            identifier.encode()
+        blob, offsets = pack(ids)
         slots = np.full(1 << max(4, (2 * len(ids)).bit_length()), -1, dtype=np.int32)
         repeated = _fill(blob, offsets, slots)
         if repeated >= 0:
@@ -163,7 +169,7 @@ class IdTable:
 
     def find(self, ids: Sequence[str]) -> npt.NDArray[np.int32]:
         """Positions of ``ids``, -1 where unknown; int32 (len(ids),)."""
-        blob, offsets = _pack(ids)
+        blob, offsets = pack(ids)
         out = np.empty(len(ids), dtype=np.int32)
         _find_all(blob, offsets, self.blob, self.offsets, self.slots, out)
         return out

@@ -22,27 +22,28 @@ _HIGH = np.uint64(0x8080808080808080)
 _BANG = np.uint64(0x2121212121212121)
 
 
-@intrinsic
-def load_word(typingctx: Any, buffer: Any, position: Any) -> Any:
+def _load_word(typingctx: Any, buffer: Any, position: Any) -> Any:
     """The eight bytes at ``buffer[position]`` as a little-endian uint64, unaligned, without a bounds check."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
         address = builder.gep(array.data, [arguments[1]])
-        word = builder.load(builder.bitcast(address, ir.IntType(64).as_pointer()), align=1)
-        return word
+        return builder.load(builder.bitcast(address, ir.IntType(64).as_pointer()), align=1)
 
     return types.uint64(buffer, types.int64), generate
 
 
-@intrinsic
-def trailing_zeros(typingctx: Any, value: Any) -> Any:
+def _trailing_zeros(typingctx: Any, value: Any) -> Any:
     """Number of zero bits below the lowest set bit of a uint64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], cgutils.false_bit)
 
     return types.int64(types.uint64), generate
+
+
+load_word: Any = intrinsic(_load_word)
+trailing_zeros: Any = intrinsic(_trailing_zeros)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import zlib
 from collections.abc import Callable
@@ -128,7 +129,7 @@ class ByteSource:
             Refusal: it is larger than an upload may be.
             OSError: it cannot be opened.
         """
-        self._own = isinstance(source, Path)
+        self._path = source if isinstance(source, Path) else None
         self._file: BinaryIO = source.open("rb") if isinstance(source, Path) else source
         self._limits = limits
         self._progress = progress
@@ -183,7 +184,8 @@ class ByteSource:
             compressed = self.size or self._arrived
             if self._expanded > limits.expansion_ratio * compressed:
                 raise Refusal(
-                    f"the file expands more than {limits.expansion_ratio} times ({size(compressed)} of {self.compression} "
+                    f"the file expands more than {limits.expansion_ratio}"
+                    f" times ({size(compressed)} of {self.compression} "
                     f"became over {size(self._expanded)}), the limit for compressed files: this is no run file"
                 )
         return data
@@ -245,6 +247,15 @@ class ByteSource:
             self._progress(min(self._arrived / self.size, 1.0))
         return int(count)
 
+    def whole(self) -> Path | io.BytesIO:
+        """The file itself, for a reader that needs to seek; a stream is read into memory, within the upload limit."""
+        if self._path is not None:
+            return self._path
+        parts = []
+        while data := self.read():
+            parts.append(data)
+        return io.BytesIO(b"".join(parts))
+
     def exhaust(self, most: int) -> None:
         """Read on, at most ``most`` bytes, only to see whether a limit is met."""
         seen = 0
@@ -253,5 +264,5 @@ class ByteSource:
 
     def close(self) -> None:
         """Close the file when this object opened it."""
-        if self._own:
+        if self._path is not None:
             self._file.close()

@@ -36,6 +36,11 @@ class ProblemLog:
         if not self.full:
             self.kept.append(Problem(f"line {line}: {message}" if line is not None else message, line))
 
+    def absorb(self, other: ProblemLog) -> None:
+        """Append another log's problems."""
+        self.kept += other.kept[: SHOWN - len(self.kept)]
+        self.count += other.count
+
     def add_unworded(self, count: int) -> None:
         """Count problems without words."""
         self.count += count

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from pipeline.formats.limits import Limits
 from pipeline.formats.messages import quote
 from pipeline.formats.problems import ProblemLog, Refusal
 from pipeline.formats.unknown_ids import UnknownIds
+from pipeline.identifiers import pack
 from pipeline.run import RunTarget
 
 Int32 = npt.NDArray[np.int32]
@@ -53,6 +55,7 @@ class RowCollector:
         self.unknown_queries = UnknownIds("query", target.queries, target.name, limits.id_bytes)
         self.unknown_tools = UnknownIds("tool", target.tools, target.name, limits.id_bytes)
         self.rows_seen = 0
+        self.format: str | None = None
         self._chunks: list[tuple[Int32, Int32, Float32 | None, Int32 | None, Int32 | None]] = []
 
     def add(
@@ -80,34 +83,52 @@ class RowCollector:
             line = line[keep] if line is not None else None
         self._chunks.append((query, tool, score, rank, line))
 
+    def find_query(self, query_id: str, line: int | None = None, place: str = "", rows: int = 1) -> int:
+        """Position of a query; an unknown one is noted and gives -1."""
+        position = int(self.target.queries.find([query_id])[0])
+        if position < 0:
+            self.unknown_queries.add(query_id, line, place, rows)
+        return position
+
+    def find_tools(self, tool_ids: Sequence[str], line: int | None = None, place: str = "") -> Int32:
+        """Positions of the tools of one list; unknown ones are noted and give -1."""
+        positions = self.target.tools.find(tool_ids)
+        for i in np.flatnonzero(positions < 0).tolist():
+            self.unknown_tools.add(tool_ids[i], line, place)
+        return positions
+
+    def absorb(self, other: RowCollector) -> None:
+        """Take over what another collector gathered; it is spent."""
+        self.problems.absorb(other.problems)
+        self.unknown_queries.absorb(other.unknown_queries)
+        self.unknown_tools.absorb(other.unknown_tools)
+        self.rows_seen += other.rows_seen
+        self._chunks += other._chunks
+        other._chunks = []
+
+    def query_positions(self) -> Int32:
+        """Distinct positions of the queries gathered so far."""
+        parts = [chunk[0] for chunk in self._chunks]
+        return np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int32)
+
     @property
     def known_rows(self) -> int:
         """Rows kept so far."""
         return sum(len(chunk[0]) for chunk in self._chunks)
 
     def finish(self) -> Rows:
-        """All rows; the collector gives up its chunks."""
+        """All rows; the collector gives up its chunks, column by column, to keep the peak low."""
         chunks, self._chunks = self._chunks, []
-        empty = np.empty(0, dtype=np.int32)
         if not chunks:
+            empty = np.empty(0, dtype=np.int32)
             return Rows(empty, empty, None, None, None)
-        columns: list[npt.NDArray[np.generic] | None] = []
-        for column in range(5):
-            parts = [chunk[column] for chunk in chunks if chunk[column] is not None]
-            columns.append(np.concatenate(parts) if len(parts) == len(chunks) else None)
-            for i, chunk in enumerate(chunks):
-                changed = list(chunk)
-                changed[column] = None
-                chunks[i] = tuple(changed)
-        return Rows(*columns)
-
-
-def pack(tokens: Sequence[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Tokens as one UTF-8 blob with offsets; lone surrogates are kept so that they stay wrong."""
-    encoded = [token.encode("utf-8", "surrogatepass") for token in tokens]
-    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-    np.cumsum([len(e) for e in encoded], out=offsets[1:])
-    return np.frombuffer(b"".join(encoded) or b"\0", dtype=np.uint8), offsets
+        columns = [list(column) for column in zip(*chunks, strict=True)]
+        del chunks
+        joined: list[Any] = []
+        for column in columns:
+            joined.append(None if any(part is None for part in column) else np.concatenate(column))
+            column.clear()
+        return Rows(*joined)
 
 
 def scores_from_text(tokens: Sequence[str]) -> tuple[Float32, dict[int, str]]:
@@ -129,6 +150,39 @@ def scores_from_text(tokens: Sequence[str]) -> tuple[Float32, dict[int, str]]:
                     continue
             wrong[i] = score_fault(tokens[i], outcome == TOO_LARGE)
     return values, wrong
+
+
+def float32_scores(numbers: Sequence[Any]) -> tuple[Float32, dict[int, str]]:
+    """Parsed numbers (int, float, Decimal) as float32.
+
+    Returns:
+        values, and for each number that is not finite its place and what is wrong with it.
+    """
+    doubles = np.empty(len(numbers), dtype=np.float64)
+    try:
+        doubles[:] = [float(number) for number in numbers]
+    except OverflowError:
+        for i, number in enumerate(numbers):
+            try:
+                doubles[i] = float(number)
+            except OverflowError:
+                doubles[i] = np.inf
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        values = doubles.astype(np.float32)
+    finite = np.isfinite(values)
+    if finite.all():
+        return values, {}
+    wrong = {
+        i: score_fault(_short(numbers[i]), too_large=bool(not np.isnan(values[i])))
+        for i in np.flatnonzero(~finite).tolist()
+    }
+    return values, wrong
+
+
+def _short(number: Any) -> str:
+    if isinstance(number, int):
+        return f"about {'-' if number < 0 else ''}1e{int(number.bit_length() * 0.30103)}"
+    return str(number)
 
 
 def score_fault(token: str, too_large: bool = False) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -83,10 +84,11 @@ def _read(opened: ByteSource, target: RunTarget, collector: RowCollector, part: 
             raise Refusal(f"this is a Parquet file inside {opened.compression}: upload the Parquet file itself")
         from pipeline.formats.parquet import read_parquet
 
+        collector.format = str(Shape.PARQUET)
         return read_parquet(opened, target, collector)
     refuse_foreign(head)
-    text = head.removeprefix(BYTE_ORDER_MARK)
-    shape = text_shape(text, len(head) < HEAD)
+    shape = text_shape(head.removeprefix(BYTE_ORDER_MARK), len(head) < HEAD)
+    collector.format = str(shape)
     if shape is Shape.TREC:
         return read_trec(opened, target, collector)
     if shape is Shape.JSON:
@@ -130,36 +132,41 @@ def _conclude(
         collector.unknown_queries.report(ids)
         collector.unknown_tools.report(ids)
     problems, count = log.kept + ids.kept, log.count + ids.count
+    reading = reading or Reading(collector.format or "")
     if stopped is not None:
         text = f"line {stopped.line}: {stopped}" if stopped.line is not None else str(stopped)
         return _refused(reading, [*problems, Problem(text, stopped.line)], count + 1)
-    assert reading is not None
+    noted = replace(reading, normalised=list(reading.normalised), notes=list(reading.notes))
     rows = collector.finish()
     judgement = Judgement(ProblemLog())
     if len(rows):
         judgement = judge(rows, target, reading, order, limits)
         problems, count = problems + judgement.problems.kept, count + judgement.problems.count
     elif not count:
-        problems, count = [Problem("the file has no rows: it is empty but for comments or empty lists")], 1
+        problems, count = [Problem("the file has no rows: it is empty but for comments, headers or empty lists")], 1
     if count:
-        return _refused(reading, problems, count)
-    notes = (*reading.normalised, *reading.notes)
+        return _refused(replace(noted, counts=reading.counts), problems, count)
     verdict = Verdict.NORMALISE if reading.normalised else Verdict.ACCEPT
     report = RunReport(
-        verdict, reading.format, (), 0, notes, tuple(judgement.flags), dict(reading.counts), dict(reading.prefill)
+        verdict,
+        reading.format,
+        notes=(*reading.normalised, *reading.notes),
+        flags=tuple(judgement.flags),
+        counts=reading.counts,
+        prefill=reading.prefill,
     )
     return RunReading(report, judgement.run)
 
 
 def _refused(reading: Reading | None, problems: list[Problem], count: int) -> RunReading:
+    reading = reading or Reading("")
     report = RunReport(
         Verdict.REFUSE,
-        reading.format if reading else None,
+        reading.format or None,
         in_file_order(problems),
         count,
-        (*reading.normalised, *reading.notes) if reading else (),
-        (),
-        dict(reading.counts) if reading else {},
-        dict(reading.prefill) if reading else {},
+        (*reading.normalised, *reading.notes),
+        counts=reading.counts,
+        prefill=reading.prefill,
     )
     return RunReading(report, None)

@@ -66,7 +66,8 @@ TOOL_NAMES = (
 )
 SCORE_NAMES = ("score", "sim", "similarity", "retrieval_score")
 RANK_NAMES = ("rank", "position")
-OTHER_NAMES = ("q0", "iter", "iteration", "tag", "run", "run_tag", "runid", "run_id", "system", "run_name")
+TAG_NAMES = ("tag", "run_tag", "runid", "run_id", "run", "system", "run_name")
+OTHER_NAMES = ("q0", "iter", "iteration", *TAG_NAMES)
 _NAMES = {*QUERY_NAMES, *TOOL_NAMES, *SCORE_NAMES, *RANK_NAMES, *OTHER_NAMES}
 
 

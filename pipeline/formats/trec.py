@@ -33,6 +33,8 @@ _PARALLEL = 8 << 20
 #: Distinct run tags listed.
 _TAGS = 20
 
+_PARSE_BLOCK: Any = kernel.parse_block
+
 _COLUMNS = "query_id Q0 tool_id rank score tag"
 
 
@@ -82,14 +84,9 @@ def read_trec(source: ByteSource, target: RunTarget, collector: RowCollector) ->
         base = lines
         wrong_scores = _decide(parsed)
         _word(parsed, base, wrong_scores, collector, tags)
-        keep = parsed.query >= 0
         if wrong_scores:
-            keep[[row for row, *_ in wrong_scores if row >= 0]] = False
-        if not keep.all():
-            columns = (parsed.query, parsed.tool, parsed.score, parsed.rank, parsed.line + np.int32(base))
-            collector.add(*(column[keep] for column in columns))
-        else:
-            collector.add(parsed.query, parsed.tool, parsed.score, parsed.rank, parsed.line + np.int32(base))
+            parsed.tool[[row for row, *_ in wrong_scores if row >= 0]] = -1
+        collector.add(parsed.query, parsed.tool, parsed.score, parsed.rank, parsed.line + np.int32(base))
         header_seen |= base <= head.header_line < base + parsed.lines
         lines += parsed.lines
         blanks += int(parsed.counts[kernel.BLANK])
@@ -173,7 +170,7 @@ def _parse_block(block: Block, head: _Head, target: RunTarget, line_limit: int, 
     undecided = np.empty((most, 3), dtype=np.int64)
     events = np.empty((_EVENTS, kernel.EVENT_COLUMNS), dtype=np.int64)
     counts = kernel.new_counts()
-    rows, lines, returns = kernel.parse_block(
+    rows, lines, returns = _PARSE_BLOCK(
         block.buffer,
         0,
         block.stop,
@@ -193,9 +190,14 @@ def _parse_block(block: Block, head: _Head, target: RunTarget, line_limit: int, 
         events,
         counts,
     )
+    query, tool, score, rank, line = (column[:rows].copy() for column in columns)
     return _Parsed(
         block,
-        *(column[:rows].copy() for column in columns),
+        query,
+        tool,
+        score,
+        rank,
+        line,
         lines,
         returns,
         undecided[: counts[-2]].copy(),
@@ -282,7 +284,7 @@ def _sentence(
         begin -= 1
     place = f"at byte {start - begin + 1} of the line"
     if code == kernel.UTF8:
-        shown = quote(_text(buffer, max(begin, start - 30), start + 20))
+        shown = quote(_text(buffer, max(begin, start - 30), start + 20).split("\n")[0])
         return f"byte 0x{buffer[start]:02X} {place} is not valid UTF-8: {shown}; save the file as UTF-8"
     shown = quote(_text(buffer, max(begin, start - 30), end).replace("\ufffd", ""))
     if code == kernel.SPACE:

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.formats.decimal_kernel import NOT_A_NUMBER, NUMBER, TOO_LARGE, UNDECIDED, parse_decimal
-from pipeline.word_scan import token_end
 from pipeline.identifiers import find_batch, find_bytes
+from pipeline.word_scan import token_end
 
 #: What can be recorded of a line; the order is the index into the counters.
 (
@@ -321,9 +321,7 @@ def parse_block(  # type: ignore[no-untyped-def]
                 line += 1
                 continue
             code, first, last = examine_line(buffer, line_start, line_end, bounds)
-            is_comment = (
-                first_line + line < comment_until and (code == ROW or code == COLUMNS) and buffer[bounds[0]] == 35
-            )
+            is_comment = first_line + line < comment_until and (code in (ROW, COLUMNS)) and buffer[bounds[0]] == 35
             if is_comment:
                 code = COMMENT
             if first_line + line == header_line and code == ROW:
@@ -331,7 +329,7 @@ def parse_block(  # type: ignore[no-untyped-def]
                 line += 1
                 continue
             if code != ROW:
-                if code == BLANK or code == COMMENT:
+                if code in (BLANK, COMMENT):
                     counts[code] += 1
                 else:
                     _record(events, counts, code, line, first, last)
@@ -387,7 +385,7 @@ def parse_block(  # type: ignore[no-untyped-def]
             else:
                 _record(events, counts, TAG, line, tag_start, tag_end)
                 other_tag_start, other_tag_end = tag_start, tag_end
-        good = query >= 0 and rank_ok and (outcome == NUMBER or outcome == UNDECIDED)
+        good = query >= 0 and rank_ok and outcome in (NUMBER, UNDECIDED)
         # Undecided scores of rows that are dropped are still judged: they keep row -1.
         if outcome == UNDECIDED and not good:
             undecided[counts[len(counts) - 2] - 1, 0] = -1 - line

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pipeline.formats.messages import plural, quote
-from pipeline.formats.nearest import NearestId
+from pipeline.formats.nearest_id import NearestId
 from pipeline.formats.problems import ProblemLog
 from pipeline.identifiers import IdTable
 
@@ -44,6 +44,12 @@ class UnknownIds:
         """Count rows whose id is not at hand."""
         self.rows += rows
 
+    def absorb(self, other: UnknownIds) -> None:
+        """Add another collection's ids after these."""
+        self.rows += other.rows
+        for identifier, seen in list(other._seen.items())[: REMEMBERED - len(self._seen)]:
+            self._seen.setdefault(identifier, seen)
+
     @property
     def distinct(self) -> int:
         """Distinct ids remembered."""
@@ -58,7 +64,7 @@ class UnknownIds:
         """Put the first five into ``log`` with what they may have meant, and count the others."""
         if not self._seen:
             return
-        nearest = NearestId(self._table)
+        nearest = NearestId(self._table.ids, self.noun, SHOWN)
         names = self.first
         for identifier in names[:SHOWN]:
             seen = self._seen[identifier]

@@ -1,0 +1,196 @@
+"""CSV and TSV run files: every cell a text, quotes as in RFC 4180, with a header or three or six columns."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.formats.byte_source import ByteSource
+from pipeline.formats.messages import plural, quote
+from pipeline.formats.problems import Refusal
+from pipeline.formats.reading import Reading
+from pipeline.formats.rows import Int32, RowCollector, scores_from_text
+from pipeline.formats.sniff import QUERY_NAMES, RANK_NAMES, SCORE_NAMES, TAG_NAMES, TOOL_NAMES, is_header
+from pipeline.formats.text_lines import TextLines
+from pipeline.run import RunTarget
+
+_BATCH = 1 << 15
+_RANK = re.compile(r"[+-]?[0-9]{1,9}")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which cell holds what; ``score`` or ``rank`` may be None, not both."""
+
+    width: int
+    query: int
+    tool: int
+    score: int | None
+    rank: int | None
+    tag: int | None
+
+
+def columns_of(names: Sequence[str]) -> Columns:
+    """Columns by name.
+
+    Raises:
+        Refusal: a query, tool, or score and rank column is missing, or named twice.
+    """
+    lowered = [name.strip().lower() for name in names]
+    lowered[0] = lowered[0].lstrip("#").strip()
+
+    def find(wanted: tuple[str, ...]) -> int | None:
+        places = [i for name in wanted for i, found in enumerate(lowered) if found == name]
+        if len(places) > 1 and lowered[places[0]] == lowered[places[1]]:
+            raise Refusal(f"two columns are named {quote(names[places[1]])}: keep one", 1)
+        return places[0] if places else None
+
+    query, tool, score, rank = (find(wanted) for wanted in (QUERY_NAMES, TOOL_NAMES, SCORE_NAMES, RANK_NAMES))
+    shown = ", ".join(quote(name) for name in names[:12])
+    if query is None or tool is None:
+        raise Refusal(f"no column {'query_id' if query is None else 'tool_id'} among {shown}")
+    if score is None and rank is None:
+        raise Refusal(f"neither a column score nor a column rank among {shown}")
+    return Columns(len(names), query, tool, score, rank, find(TAG_NAMES))
+
+
+def read_delimited(source: ByteSource, target: RunTarget, collector: RowCollector, delimiter: str) -> Reading:
+    """Read a table into ``collector``.
+
+    Raises:
+        Refusal: a limit is exceeded, the text is not UTF-8, quotes do not close, or columns are missing.
+    """
+    lines = TextLines(source, collector.limits.line_bytes)
+    reading = Reading("csv" if delimiter == "," else "tsv")
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    table = _Table(target, collector)
+    blanks = comments = 0
+    while True:
+        begin = reader.line_num + 1
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise Refusal(
+                f"the quotes or cells of this line cannot be read ({error}): quote as in RFC 4180", begin
+            ) from None
+        if row is None:
+            break
+        if not row or (len(row) == 1 and not row[0].strip()):
+            blanks += 1
+        elif row[0].startswith("#") and table.columns is not None and len(row) != table.columns.width:
+            comments += 1
+        elif table.columns is None:
+            if row[0].startswith("#") and len(row) not in (3, 6) and not is_header(row):
+                comments += 1
+            elif is_header(row):
+                table.columns = columns_of(row)
+            else:
+                table.columns = _by_position(row, begin)
+                table.add(row, begin)
+        else:
+            table.add(row, begin, cut=not lines.ended and reader.line_num == lines.lines)
+    table.flush()
+    lines.note(reading)
+    if blanks:
+        reading.normalised.append(f"{plural(blanks, 'blank line')} passed over")
+    if comments:
+        reading.normalised.append(f"{plural(comments, 'comment line')} passed over")
+    table.report_tags(reading)
+    return reading
+
+
+def _by_position(row: list[str], line: int) -> Columns:
+    if len(row) == 3:
+        return Columns(3, 0, 1, 2, None, None)
+    if len(row) == 6:
+        return Columns(6, 0, 2, 4, 3, 5)
+    raise Refusal(
+        f"{plural(len(row), 'column')}: expected a header with query_id, tool_id and score, or 3 columns "
+        "(query_id, tool_id, score), or 6 (query_id, Q0, tool_id, rank, score, tag)",
+        line,
+    )
+
+
+class _Table:
+    """Rows waiting to be looked up together."""
+
+    def __init__(self, target: RunTarget, collector: RowCollector) -> None:
+        self.columns: Columns | None = None
+        self._target = target
+        self._collector = collector
+        self._rows: list[list[str]] = []
+        self._lines: list[int] = []
+        self._tags: dict[str, int] = {}
+
+    def add(self, row: list[str], line: int, cut: bool = False) -> None:
+        """Take one row; a wrong number of columns is a problem."""
+        assert self.columns is not None
+        if len(row) != self.columns.width:
+            tail = " and no line end: the file is truncated here" if cut and len(row) < self.columns.width else ""
+            self._collector.problems.add(
+                f"{plural(len(row), 'column')}, expected {self.columns.width}{tail}: {quote(','.join(row))}", line
+            )
+            return
+        self._rows.append(row)
+        self._lines.append(line)
+        if len(self._rows) >= _BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Look the waiting rows up and hand them to the collector."""
+        if not self._rows or self.columns is None:
+            return
+        rows, lines = self._rows, self._lines
+        self._rows, self._lines = [], []
+        cells = list(zip(*rows, strict=True))
+        columns, collector = self.columns, self._collector
+        query = self._target.queries.find(cells[columns.query])
+        tool = self._target.tools.find(cells[columns.tool])
+        for positions, column, unknown in (
+            (query, columns.query, collector.unknown_queries),
+            (tool, columns.tool, collector.unknown_tools),
+        ):
+            for i in np.flatnonzero(positions < 0).tolist():
+                unknown.add(cells[column][i], lines[i])
+        faults: list[tuple[int, str]] = []
+        score = None
+        if columns.score is not None:
+            score, wrong = scores_from_text(cells[columns.score])
+            faults += wrong.items()
+        rank = None
+        if columns.rank is not None:
+            rank, wrong = _ranks(cells[columns.rank])
+            faults += wrong.items()
+        for i, message in sorted(faults):
+            collector.problems.add(message, lines[i])
+            tool[i] = -1
+        if columns.tag is not None:
+            for i, tag in enumerate(cells[columns.tag]):
+                if tag not in self._tags and len(self._tags) < 20:
+                    self._tags[tag] = lines[i]
+        collector.add(query, tool, score, rank, np.array(lines, dtype=np.int32) - np.int32(1))
+
+    def report_tags(self, reading: Reading) -> None:
+        """Several run tags are several runs."""
+        if len(self._tags) > 1:
+            named = ", ".join(f"{quote(tag)} (first on line {line})" for tag, line in self._tags.items())
+            self._collector.problems.add(
+                f"the file has several run tags, {named}: submit one run a file", list(self._tags.values())[1]
+            )
+        for tag in list(self._tags)[:1]:
+            reading.prefill["tag"] = tag[:200]
+
+
+def _ranks(tokens: Sequence[str]) -> tuple[Int32, dict[int, str]]:
+    wrong: dict[int, str] = {}
+    values = np.zeros(len(tokens), dtype=np.int32)
+    for i, token in enumerate(tokens):
+        if _RANK.fullmatch(token):
+            values[i] = int(token)
+        else:
+            wrong[i] = f"rank {quote(token)} is not a whole number (at most nine digits): write 1, 2, 3, …"
+    return values, wrong
