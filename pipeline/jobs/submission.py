@@ -225,7 +225,9 @@ def submit_run(
         part=checked.part,
         report=reading.report.as_json(),
     )
-    figures = [Summary(**row) for row in checked.summary.iter_rows(named=True)]
+    columns = ("view", "metric", "k", "average", "domain", "value", "n")
+    summary = checked.summary.select(columns).with_columns(pl.col("domain").fill_null(""))
+    figures = [Summary(**row) for row in summary.iter_rows(named=True)]
     with site.database.session() as session:
         submissions.check_daily_limit(session, metadata.person, site.settings.limit_submissions_per_day)
         run.retriever_id = retrievers.ensure_for_name(
