@@ -26,7 +26,7 @@ from pipeline.formats.source_table import FILE, LINE, PLACE_SCHEMA, ProblemList,
 Schema = Mapping[str, pl.DataType | type[pl.DataType]]
 
 _BLOCK_BYTES = 32 * 1024**2
-_BLOCK_LINES = 65_536
+_BLOCK_LINES = 8_192
 _LINE_BYTES = 64 * 1024**2
 _INT32_MAX = 2**31 - 1
 

@@ -11,6 +11,15 @@ from rapidfuzz.distance import Levenshtein
 
 from pipeline.formats.messages import quote
 
+_SPACES = " \t\r\n\u00a0\ufeff"
+_QUOTES = "\"'"
+_DIFFERENCES = {
+    "spaces": "surrounding spaces",
+    "quotes": "quotes",
+    "form": "Unicode normalisation (NFC)",
+    "case": "upper and lower case",
+}
+
 
 class NearestId:
     """Suggests known ids; looks at most ``limit`` unknown ids up, for each look-up reads every known id.
@@ -48,23 +57,18 @@ class NearestId:
         return "" if found is None else f"; the nearest known {self._noun} is {quote(found[0])}"
 
 
-def _plain(identifier: str) -> str:
-    return unicodedata.normalize("NFC", identifier).strip(" \t\r\n\"'\u00a0\ufeff").casefold()
+def _plain(identifier: str, *, spaces: bool = True, quotes: bool = True, form: bool = True, case: bool = True) -> str:
+    """The id without the differences that people overlook; a keyword set to False keeps one of them."""
+    plain = unicodedata.normalize("NFC", identifier) if form else identifier
+    plain = plain.strip((_SPACES if spaces else "") + (_QUOTES if quotes else ""))
+    return plain.casefold() if case else plain
 
 
 def _difference(unknown: str, known: str) -> str:
-    parts = []
-    if unicodedata.normalize("NFC", unknown) != unicodedata.normalize("NFC", known):
-        bare, known_bare = unknown.strip(" \t\r\n\u00a0\ufeff"), known.strip(" \t\r\n\u00a0\ufeff")
-        if (bare != unknown) != (known_bare != known):
-            parts.append("surrounding spaces")
-        if (bare.strip("\"'") != bare) != (known_bare.strip("\"'") != known_bare):
-            parts.append("quotes")
-        if bare.strip("\"'").casefold() == known_bare.strip("\"'").casefold():
-            if bare.strip("\"'") != known_bare.strip("\"'"):
-                parts.append("upper and lower case")
-        elif unicodedata.normalize("NFC", bare.strip("\"'")) != unicodedata.normalize("NFC", known_bare.strip("\"'")):
-            parts.append("upper and lower case")
-    if not parts or unicodedata.normalize("NFC", unknown) != unknown:
-        parts.append("Unicode normalisation (NFC)")
-    return " and ".join(parts)
+    """Which of the overlooked differences there are: those without which the two would not meet."""
+    found = [
+        words
+        for kind, words in _DIFFERENCES.items()
+        if _plain(unknown, **{kind: False}) != _plain(known, **{kind: False})
+    ]
+    return " and ".join(found) or "spelling"

@@ -441,6 +441,34 @@ def test_the_hub_out_of_reach_is_a_problem_of_the_environment(tmp_path: Path) ->
     assert done.stdout.startswith("The data set mangopy/ToolRet-Queries cannot be downloaded"), done.stderr
 
 
+def test_data_sets_from_the_hub_record_their_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The download itself is the hub's; here it finds what a download leaves in the cache."""
+    hub = pytest.importorskip("huggingface_hub")
+    layout = hub_layout(tmp_path / "hub")
+    asked = []
+
+    def snapshot_download(repository: str, *, repo_type: str, revision: str | None, allow_patterns: list[str]) -> str:
+        asked.append((repository, repo_type, revision))
+        snapshot = tmp_path / repository.replace("/", "--") / (revision or "c0ffee")
+        if not snapshot.exists():
+            snapshot.parent.mkdir()
+            (layout / repository.rpartition("-")[2]).rename(snapshot)
+        return str(snapshot)
+
+    monkeypatch.setattr(hub, "snapshot_download", snapshot_download)
+    benchmark = import_benchmark("mangopy/ToolRet-Tools", sources=["alpha"], corpus="category")
+    pins = ("b8c76ad3349ff17497b6bdb28bb5b8f61a0f6445", "e06c38c75612b6536bd959e08cdd345894aba6a7")
+    assert asked == [("mangopy/ToolRet-Queries", "dataset", pins[0]), ("mangopy/ToolRet-Tools", "dataset", pins[1])]
+    assert benchmark.info.revision == " + ".join(pins)
+    assert benchmark.info.source == (
+        "mangopy/ToolRet-Queries + mangopy/ToolRet-Tools; tasks: alpha; tools searched: category"
+    )
+    assert benchmark.tools.height == 3
+    assert benchmark.notes[0].startswith("downloaded from the hub: mangopy/ToolRet-Queries + mangopy/ToolRet-Tools at")
+    with pytest.raises(UsageError, match="comes in two data sets with a revision each"):
+        import_benchmark("mangopy/ToolRet-Queries", revision="main")
+
+
 def test_without_the_hub_client_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(EnvironmentProblem, match=r"install equirank\[hub\]"):
