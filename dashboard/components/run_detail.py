@@ -11,6 +11,7 @@ import streamlit as st
 
 from dashboard.components import permalinks
 from dashboard.components.board_table import flag_words
+from dashboard.components.downloads import download_menu
 from dashboard.components.numbers import NONE, day, decimals_of, figure_text, points, size, whole
 from dashboard.components.untrusted import plain, web_address
 from dashboard.current_site import the_site
@@ -206,6 +207,12 @@ def show_run(page: RunPage, *, k: int, key: str) -> None:
         for label, address in links_of(page):
             st.link_button(f"Open {label}", address, icon=":material/open_in_new:", key=f"{key}_{label}")
         raw_download(page.run, key=key)
+        download_menu(
+            key=f"{key}_download",
+            name=f"equirank-run-{page.run.id}",
+            data=lambda: page.summaries,
+            table=lambda: figures,
+        )
     if len(page.versions) > 1:
         older = [v for v in page.versions if v.id != page.run.id]
         st.caption(f"{len(older)} other published {'run' if len(older) == 1 else 'runs'} of the same row")
