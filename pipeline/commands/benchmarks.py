@@ -105,7 +105,16 @@ def import_(
     version: Annotated[str | None, typer.Option("--set-version", help="Version to store it as.")] = None,
     title: Annotated[str | None, typer.Option(help="Title to show.")] = None,
     source: Annotated[list[str] | None, typer.Option("--source", help="Only these tasks; repeat for several.")] = None,
-    corpus: Annotated[str | None, typer.Option(help="SkillRet only: which skills to search, test or all.")] = None,
+    corpus: Annotated[
+        str | None,
+        typer.Option(help="What is searched: test or all skills (SkillRet); source, category or all (ToolRet)."),
+    ] = None,
+    licence: Annotated[str | None, typer.Option(help="Licence to show.")] = None,
+    tools: Annotated[Path | None, typer.Option(help="ToolRet rows only: the tools, when they lie elsewhere.")] = None,
+    equivalents: Annotated[
+        Path | None, typer.Option(help="With a combinations file: the verified equivalents of its sub-queries.")
+    ] = None,
+    revision: Annotated[str | None, typer.Option(help="Hub ids only: the commit to take.")] = None,
     parent: Annotated[
         str | None,
         typer.Option(metavar="B", help="For a combinations file: the benchmark that it belongs to."),
@@ -125,6 +134,10 @@ def import_(
         title=title,
         sources=tuple(source or ()),
         corpus=corpus,
+        licence=licence,
+        tools=tools,
+        equivalents=equivalents,
+        revision=revision,
         parent=Library(site).benchmark(parent) if parent else None,
     )
     stored = import_into_store(site, benchmark)
