@@ -42,3 +42,9 @@ class EnvironmentProblem(EquiRankError):
     """Something outside the input is missing: a database, a file, a key."""
 
     exit_code = 3
+
+
+class ModelError(EquiRankError):
+    """A model is unknown, may not be loaded, or gives answers that cannot be used."""
+
+    exit_code = 3
