@@ -63,7 +63,8 @@ class CompiledBenchmark:
         block_offsets: blocks of each query; a block is a stretch of consecutive combinations of equal size.
         block_sizes: int32 (blocks,), tools in each combination of the block.
         block_members: int64 (blocks + 1), where each block starts in ``members``.
-        combination_offsets: combinations of each query (C* is the first); only counts, no array behind it.
+        combination_offsets: combinations of each query (C* is the first, the others by RRF score, then by the bytes
+            of their ids); only counts, no array behind it.
         members: uint16 (uint32 when a query has more than 65,536 local tools), local ids, ascending in each
             combination, combination after combination.
         subquery_offsets: sub-queries of each query.

@@ -19,8 +19,10 @@ SMALL_LOCAL = 1 << 16
 def compile_benchmark(benchmark: Benchmark) -> CompiledBenchmark:
     """Compile every label of ``benchmark``.
 
-    Combinations keep the order of their rows; repeated sets count once, C* is moved (or added, which is noted) to
-    the front, and only rows judged valid enter. Sets, not lists: a tool named twice in a row counts once.
+    Only rows judged valid enter. Combinations are sets: a tool named twice in a row and a set named twice count
+    once. C* comes first (it is added, and noted, where it is missing), then the others by RRF score, highest first
+    and unknown ones last, equal ones by the bytes of their sorted tool ids: like the content hash, nothing depends on
+    the order of rows.
 
     Raises:
         BenchmarkError: a label names an unknown query or tool, a query has no ground truth, or a set is empty.
@@ -40,7 +42,7 @@ def compile_benchmark(benchmark: Benchmark) -> CompiledBenchmark:
     is_valid = (pl.col("verdict") == Judgement.VALID.value).fill_null(False)
     valid = benchmark.combinations.filter(is_valid)
     others = benchmark.combinations.filter(~is_valid)
-    rows = _rows(valid, queries, tools, "combinations")
+    rows = _ordered(*_rows(valid, queries, tools, "combinations"), _rrf_scores(valid, queries))
     built = _build_combinations(len(queries.table), len(tools.table), truth_offsets, truth_tools, *rows)
     local_offsets, local_tools, block_offsets, block_sizes, block_members, combination_offsets, members, held = built
     added = int(np.count_nonzero(~held & (np.diff(rows[0]) > 0)))
@@ -155,6 +157,24 @@ def _rows(frame: pl.DataFrame, queries: _Ids, tools: _Ids, where: str) -> tuple[
     return _offsets(np.bincount(owner, minlength=len(queries.table))), _offsets(sizes), flat
 
 
+def _rrf_scores(frame: pl.DataFrame, queries: _Ids) -> npt.NDArray[np.float64]:
+    """RRF scores of rows grouped by query as in ``_rows``; −inf where unknown."""
+    order = np.argsort(queries.positions(frame["query_id"], "combinations"), kind="stable")
+    scores: npt.NDArray[np.float64] = frame["rrf_score"].fill_nan(None).fill_null(-np.inf).to_numpy()[order]
+    return scores
+
+
+def _ordered(
+    row_offsets: LongArray, item_offsets: LongArray, items: IntArray, rrf: npt.NDArray[np.float64]
+) -> tuple[LongArray, LongArray, IntArray]:
+    """The same rows with ascending tools, in canonical order within each query."""
+    order = _canonical_order(row_offsets, item_offsets, items, rrf)
+    sizes = np.diff(item_offsets)[order]
+    moved = _offsets(sizes)
+    places = np.repeat(item_offsets[:-1][order] - moved[:-1], sizes) + np.arange(len(items))
+    return row_offsets, moved, items[places]
+
+
 def _row_sets(frame: pl.DataFrame, queries: _Ids, tools: _Ids) -> tuple[LongArray, IntArray]:
     """All tools of each query's rows, repeats included (rows that do not count may well be empty)."""
     frame = frame.filter(pl.col("tool_ids").list.len() > 0)
@@ -219,6 +239,52 @@ class _Labels:
         """Sorted distinct keys as offsets a query and tool positions."""
         width = max(self._tools, 1)
         return _offsets(np.bincount(keys // width, minlength=self._queries)), (keys % width).astype(np.int32)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _comes_first(a, b, item_offsets, items, rrf):  # type: ignore[no-untyped-def]
+    """Whether row a stands before row b, or they are equal: RRF score descending, then ascending tools."""
+    if rrf[a] != rrf[b]:
+        return rrf[a] > rrf[b]
+    i, j = item_offsets[a], item_offsets[b]
+    while i < item_offsets[a + 1] and j < item_offsets[b + 1]:
+        if items[i] != items[j]:
+            return items[i] < items[j]
+        i += 1
+        j += 1
+    return j < item_offsets[b + 1] or i == item_offsets[a + 1]
+
+
+@numba.njit(cache=True, nogil=True)
+def _canonical_order(row_offsets, item_offsets, items, rrf):  # type: ignore[no-untyped-def]
+    """Sort the tools of every row in place, and merge-sort the rows of every query."""
+    for row in range(len(item_offsets) - 1):
+        for i in range(item_offsets[row] + 1, item_offsets[row + 1]):
+            item = items[i]
+            k = i
+            while k > item_offsets[row] and items[k - 1] > item:
+                items[k] = items[k - 1]
+                k -= 1
+            items[k] = item
+    order = np.arange(len(item_offsets) - 1)
+    spare = order.copy()
+    for q in range(len(row_offsets) - 1):
+        first, last = row_offsets[q], row_offsets[q + 1]
+        width = 1
+        while width < last - first:
+            for left in range(first, last, 2 * width):
+                middle, right = min(left + width, last), min(left + 2 * width, last)
+                i, j = left, middle
+                for k in range(left, right):
+                    if j == right or (i < middle and _comes_first(order[i], order[j], item_offsets, items, rrf)):
+                        spare[k] = order[i]
+                        i += 1
+                    else:
+                        spare[k] = order[j]
+                        j += 1
+            order[first:last] = spare[first:last]
+            width *= 2
+    return order
 
 
 @numba.njit(cache=True, nogil=True)

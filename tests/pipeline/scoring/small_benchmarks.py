@@ -51,6 +51,12 @@ def benchmark(
     )
 
 
+def canonical(combinations: Sequence[Sequence[str]]) -> list[frozenset[str]]:
+    """Distinct sets in compiled order (no RRF scores): the first stays first, the others by their sorted ids."""
+    first, *others = map(frozenset, combinations)
+    return [first, *sorted(set(others) - {first}, key=lambda c: sorted(map(str.encode, c)))]
+
+
 def ranked(results: Mapping[str, float]) -> list[str]:
     """The ranking rule: float32 score descending, ties by id bytes descending."""
     return sorted(results, key=lambda tool: (np.float32(results[tool]), tool.encode()), reverse=True)

@@ -17,7 +17,7 @@ from pipeline.scoring import compiled_cache
 from pipeline.scoring.compiled import CompiledBenchmark, CompiledFileError
 from pipeline.scoring.compiled_cache import FolderCache, cache_key, compiled_benchmark
 from pipeline.scoring.compiler import compile_benchmark
-from tests.pipeline.scoring.small_benchmarks import benchmark, frame
+from tests.pipeline.scoring.small_benchmarks import benchmark, canonical, frame
 
 TOOLS = ["b", "a", "é", "Z", "𐀀", "\uffff", "10", "9"]
 LABELS = {
@@ -74,7 +74,7 @@ def test_combinations_are_distinct_sets_with_the_ground_truth_first(bench: Bench
     compiled = compile_benchmark(bench)
     assert combinations(compiled, "q2") == [{"a", "b"}, {"Z"}, {"b", "é"}]
     assert combinations(compiled, "q10") == [{"9"}]
-    assert combinations(compiled, "q1") == [{"10"}, {"𐀀"}, {"\uffff"}]
+    assert combinations(compiled, "q1") == [{"10"}, {"\uffff"}, {"𐀀"}]
     assert compiled.notes == ()
     with pytest.raises(IndexError, match="has 1 valid combinations, no number 1"):
         compiled.combination(1, 1)
@@ -93,16 +93,23 @@ def test_missing_ground_truth_is_added_and_noted(bench: Benchmark) -> None:
     assert compiled.notes == ("the ground truth was added to the combinations of 1 queries that lacked it",)
 
 
-def test_interleaved_rows_and_many_sizes_keep_their_order() -> None:
+def test_the_order_of_rows_does_not_matter_and_many_sizes_fit() -> None:
     tools = [f"t{i:04}" for i in range(700)]
     others = [tools[i : i + 1 + i % 3] for i in range(1, 600)]
     bench = benchmark(tools, {"p": ("d", "s", [tools[0]], others), "q": ("d", "s", [tools[5]], others[:50])})
+    compiled = compile_benchmark(bench)
+    assert combinations(compiled, "p") == canonical([[tools[0]], *others])
+    assert combinations(compiled, "q") == canonical([[tools[5]], *others[:50]])
     mixed = bench.combinations.sample(fraction=1.0, shuffle=True, seed=1)
-    compiled = compile_benchmark(replace(bench, combinations=mixed))
-    for query, truth in (("p", tools[0]), ("q", tools[5])):
-        rows = mixed.filter(pl.col("query_id") == query)["tool_ids"].to_list()
-        expected = list(dict.fromkeys([frozenset([truth]), *map(frozenset, rows)]))
-        assert combinations(compiled, query) == expected
+    assert same(compile_benchmark(replace(bench, combinations=mixed)), compiled)
+
+
+def test_combinations_stand_in_rrf_order_and_unknown_scores_last(bench: Benchmark) -> None:
+    scored: list[tuple[list[str], float | None]] = [(["10"], 0.1), (["a", "b"], None), (["Z"], 0.2), (["9"], 0.3)]
+    scored += [(["é"], 0.2), (["a"], None), (["b"], float("nan"))]
+    rows = [{"query_id": "q1", "tool_ids": ids, "verdict": "valid", "rrf_score": rrf} for ids, rrf in scored]
+    compiled = compile_benchmark(replace(bench, combinations=frame("combinations", rows)))
+    assert combinations(compiled, "q1") == [{"10"}, {"9"}, {"Z"}, {"é"}, {"a"}, {"a", "b"}, {"b"}]
 
 
 def test_labels_with_unknown_tools_empty_sets_or_no_ground_truth_are_refused(bench: Benchmark) -> None:

@@ -16,7 +16,7 @@ from pipeline.scoring.compiler import compile_benchmark
 from pipeline.scoring.kernel import METRICS
 from pipeline.scoring.metrics import REFERENCE_METRICS, new_score
 from pipeline.scoring.scores import RunScores, score_run
-from tests.pipeline.scoring.small_benchmarks import Labels, benchmark, ranked, run_of
+from tests.pipeline.scoring.small_benchmarks import Labels, benchmark, canonical, ranked, run_of
 
 Results = dict[str, dict[str, float]]
 
@@ -62,7 +62,7 @@ def test_scores_equal_the_plain_definitions(cutoffs: tuple[int, ...], tools: int
         scores = scored(bench, results, cutoffs)
         for row in scores.per_query.iter_rows(named=True):
             _, _, truth, others = labels[row["query_id"]]
-            combinations = list(dict.fromkeys(map(frozenset, [truth, *others])))
+            combinations = canonical([truth, *others])
             run = ranked(results.get(row["query_id"], {}))
             for (name, metric), k in itertools.product(REFERENCE_METRICS.items(), cutoffs):
                 assert row[f"old_{name}@{k}"] == metric(run, frozenset(truth), k)
