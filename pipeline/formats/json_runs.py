@@ -331,6 +331,7 @@ def _refuse_shared_queries(run: _JsonRun, chosen: list[Path], target: RunTarget)
         if len(twice):
             other = chosen[int(owner[twice[0]])]
             raise Refusal(
-                f"query {quote(target.queries[int(twice[0])])} is in two tasks, {quote(other[0])} and {quote(path[0])}: keep one"
+                f"query {quote(target.queries[int(twice[0])])}"
+                f" is in two tasks, {quote(other[0])} and {quote(path[0])}: keep one"
             )
         owner[positions] = number

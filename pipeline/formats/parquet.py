@@ -109,7 +109,8 @@ def _take(
             bad[rows] = True
             value = doubles[rows[0]]
             collector.problems.add(
-                f"column {names[columns.score]} is {value} in row {first + int(rows[0]) + 1:,}: scores must be finite as "
+                f"column {names[columns.score]} is {value}"
+                f" in row {first + int(rows[0]) + 1:,}: scores must be finite as "
                 "32-bit floats",
                 count=len(rows),
             )

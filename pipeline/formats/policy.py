@@ -151,7 +151,8 @@ def _by_rank(
         twice = mine[values == value]
         log.add(
             f"ranks define the order, but query {quote(target.queries[first])} has rank {value} more than once; "
-            f"{plural(len(repeated), 'query has', 'queries have')} equal ranks: number the results of a query 1, 2, 3, …",
+            f"{plural(len(repeated), 'query has', 'queries have')}"
+            f" equal ranks: number the results of a query 1, 2, 3, …",
             int(rows.line[twice[1]]) + 1 if rows.line is not None else None,
         )
     if rows.score is not None and order is Order.RANK:
@@ -186,7 +187,8 @@ def _judge_ranks(
             reading.normalised.append(f'ranks {where}differ from the declared order "{order}" and were ignored')
     elif len(disagree) and bool((figures[listed, kernel.RISES] > 0).all()):
         log.add(
-            f"scores rise with rank in every query ({queries:,} of {queries:,}): they look like distances; declare the order: "
+            f"scores rise with rank in every query ({queries:,} of {queries:,}):"
+            f" they look like distances; declare the order: "
             '"distance" if smaller is better, "score" if larger is better, "rank" if the ranks are right'
         )
     elif len(disagree):
@@ -196,9 +198,11 @@ def _judge_ranks(
         assert rows.rank is not None
         word = "place" if reading.ranks_are_positions else "rank"
         log.add(
-            f"in query {quote(target.queries[worst])} tool {quote(target.tools[rows.tool[better_score]])} has the higher score "
+            f"in query {quote(target.queries[worst])} tool {quote(target.tools[rows.tool[better_score]])}"
+            f" has the higher score "
             f"({_number(rows.score[better_score])} against {_number(rows.score[better_rank])}) but a worse {word} "
-            f"({rows.rank[better_score]} against {rows.rank[better_rank]}) than {quote(target.tools[rows.tool[better_rank]])}; "
+            f"({rows.rank[better_score]} against {rows.rank[better_rank]})"
+            f" than {quote(target.tools[rows.tool[better_rank]])}; "
             f"scores and ranks disagree in {plural(len(disagree), 'query', 'queries')}: declare the order "
             '("score", "rank" or "distance")',
             int(rows.line[better_score]) + 1 if rows.line is not None else None,
@@ -259,7 +263,8 @@ def _finish(
         flags.append("ties")
         rows = int(ranked.figures[:, kernel.TIED_ROWS].sum())
         reading.notes.append(
-            f"tied scores in {plural(tied_queries, 'query', 'queries')} ({plural(rows, 'result')}): broken by tool id, descending"
+            f"tied scores in {plural(tied_queries, 'query', 'queries')}"
+            f" ({plural(rows, 'result')}): broken by tool id, descending"
         )
     expected = min(_EXPECTED_DEPTH, len(target.tools))
     shallow = int(np.count_nonzero((lengths > 0) & (lengths < expected)))

@@ -180,7 +180,7 @@ def _has_query_key(start: bytes) -> bool:
     """Whether the first object has a scalar ``query_id`` (``qid``, ``id``) at its top, as far as ``start`` goes."""
     depth, key = 0, ""
     try:
-        for event, value in ijson.basic_parse(start):
+        for event, value in ijson.basic_parse(start, use_float=True):
             if event in ("start_map", "start_array"):
                 depth += 1
             elif event in ("end_map", "end_array"):

@@ -40,7 +40,8 @@ class TextLines:
             except UnicodeDecodeError as error:
                 before = data.rfind(b"\n", 0, error.start) + 1
                 raise Refusal(
-                    f"byte 0x{data[error.start]:02X} at byte {error.start - before + 1} of the line is not valid UTF-8: "
+                    f"byte 0x{data[error.start]:02X} at byte {error.start - before + 1}"
+                    f" of the line is not valid UTF-8: "
                     "save the file as UTF-8",
                     self.lines + data.count(b"\n", 0, error.start) + 1,
                 ) from None

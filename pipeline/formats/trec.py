@@ -106,7 +106,8 @@ def read_trec(source: ByteSource, target: RunTarget, collector: RowCollector) ->
         named = ", ".join(f"{quote(tag)} (first on line {line})" if line else quote(tag) for tag, line in tags.items())
         first = next((line for line in tags.values() if line), None)
         collector.problems.add(
-            f"the file has several run tags, {named}; {plural(other_tags, 'line differs', 'lines differ')} from the first "
+            f"the file has several run tags, {named};"
+            f" {plural(other_tags, 'line differs', 'lines differ')} from the first "
             "tag: submit one run a file"
             + (
                 " (the last line has no line end: is it cut short?)"
