@@ -69,7 +69,7 @@ class Bm25Index:
         """The score of every document; float32 (documents,)."""
         terms, _ = self._terms([query])
         out = np.zeros(self._size, dtype=np.float32)
-        _add_weights(terms, self._offsets, self._documents, self._weights, out, np.empty(self._size, dtype=np.int32))
+        _add_weights(terms, self._offsets, self._documents, self._weights, out)
         return out
 
     def search(
@@ -132,46 +132,61 @@ def query_terms(queries: Sequence[str]) -> list[list[str]]:
 
 
 @numba.njit(cache=True, nogil=True)
-def _add_weights(terms, offsets, documents, weights, scores, touched):  # type: ignore[no-untyped-def]
-    """Add every term's weights to ``scores``; return how many documents ``touched`` lists."""
-    count = 0
+def _add_weights(terms, offsets, documents, weights, scores):  # type: ignore[no-untyped-def]
     for term in terms:
         for place in range(offsets[term], offsets[term + 1]):
-            document = documents[place]
-            if scores[document] == 0:
-                touched[count] = document
-                count += 1
-            scores[document] += weights[place]
-    return count
+            scores[documents[place]] += weights[place]
 
 
 @numba.njit(cache=True, nogil=True)
 def _search(terms, bounds, offsets, documents, weights, size, tools, scores, counts):  # type: ignore[no-untyped-def]
-    every = np.zeros(size, dtype=np.float32)
-    touched = np.empty(size, dtype=np.int32)
-    held = np.empty(size, dtype=np.float32)
     width = tools.shape[1]
+    capacity = min(size, 4 * width + 512)
+    every = np.empty(size, dtype=np.float32)
+    held = np.empty(capacity, dtype=np.float32)
+    places = np.empty(capacity, dtype=np.int32)
     for row in range(len(bounds) - 1):
-        count = _add_weights(terms[bounds[row] : bounds[row + 1]], offsets, documents, weights, every, touched)
-        for i in range(count):
-            held[i] = every[touched[i]]
-            every[touched[i]] = 0
-        left = count
+        every[:] = 0
+        _add_weights(terms[bounds[row] : bounds[row + 1]], offsets, documents, weights, every)
+        count = 0
+        lowest = np.float32(1e-45)  # the smallest positive number: 0 shares no term
+        for document in range(size):
+            if every[document] >= lowest:
+                if count == capacity:
+                    lowest = _keep_best(held, places, count, width)
+                    count = width
+                    if every[document] < lowest:
+                        continue
+                held[count] = every[document]
+                places[count] = document
+                count += 1
         if count > width:
-            lowest = np.partition(held[:count], count - width)[count - width]
-            left = 0
-            for i in range(count):
-                if held[i] >= lowest:
-                    held[left], touched[left] = held[i], touched[i]
-                    left += 1
+            _keep_best(held, places, count, width)
+            count = width
         # One whole number that sorts by score, then by position: bits of positive floats order like the floats.
-        keys = np.empty(left, dtype=np.int64)
-        for i in range(left):
-            keys[i] = (np.int64(np.float32(held[i]).view(np.int32)) << 32) | np.int64(touched[i])
+        keys = np.empty(count, dtype=np.int64)
+        for i in range(count):
+            keys[i] = (np.int64(np.float32(held[i]).view(np.int32)) << 32) | np.int64(places[i])
         keys.sort()
-        kept = min(left, width)
-        for i in range(kept):
-            key = keys[left - 1 - i]
+        for i in range(count):
+            key = keys[count - 1 - i]
             tools[row, i] = np.int32(key & 0xFFFFFFFF)
             scores[row, i] = np.int32(key >> 32).view(np.float32)
-        counts[row] = kept
+        counts[row] = count
+
+
+@numba.njit(cache=True, nogil=True)
+def _keep_best(held, places, count, width):  # type: ignore[no-untyped-def]
+    """Keep the ``width`` best of ``count`` documents in ascending order, the later of equal ones; return the lowest."""
+    lowest = np.partition(held[:count], count - width)[count - width]
+    spare = -width
+    for i in range(count):
+        spare += held[i] >= lowest
+    left = 0
+    for i in range(count):
+        if held[i] > lowest or (held[i] == lowest and spare <= 0):
+            held[left], places[left] = held[i], places[i]
+            left += 1
+        elif held[i] == lowest:
+            spare -= 1
+    return lowest

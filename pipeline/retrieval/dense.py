@@ -119,7 +119,9 @@ def encode_texts(
             progress,
             cancelled,
             done=len(unique) - missing,
-            work=float(sum(_tokens(text, contract) for text, there in zip(unique, found.tolist(), strict=True) if not there)),
+            work=float(
+                sum(_tokens(text, contract) for text, there in zip(unique, found.tolist(), strict=True) if not there)
+            ),
         )
         model = encoder()
         todo = [[i for i in batch if not found[i]] for batch in batches(unique, contract, model.batch_tokens)]
@@ -172,9 +174,7 @@ def _encode(
     return out, total
 
 
-def _batch(
-    texts: Sequence[PromptedText], batch: Sequence[int], model: Encoder, pieces: int
-) -> tuple[FloatArray, int]:
+def _batch(texts: Sequence[PromptedText], batch: Sequence[int], model: Encoder, pieces: int) -> tuple[FloatArray, int]:
     """Encode one batch in ``pieces`` parts, in more when memory runs out; (embeddings, parts needed)."""
     while True:
         step = max(1, -(-len(batch) // pieces))

@@ -118,7 +118,7 @@ class LocalEncoder:
             except MemoryError as error:
                 raise OutOfMemory from error
             except RuntimeError as error:  # torch.OutOfMemoryError is one; the CPU allocator raises a plain one
-                if isinstance(error, torch.OutOfMemoryError) or "alloc" in str(error) and "memory" in str(error):
+                if isinstance(error, torch.OutOfMemoryError) or ("alloc" in str(error) and "memory" in str(error)):
                     raise OutOfMemory from error
                 raise ModelError(f"{self._name} failed to encode a batch: {_first_line(error)}") from error
         return checked(result, len(texts), self._name, self._contract.dtype)
@@ -164,7 +164,7 @@ def _load(spec: ModelSpec, contract: Contract, device: str) -> Any:
     if entry.code_revision:
         options["code_revision"] = entry.code_revision
     trusted = entry.remote_code and spec.permissions.remote_code
-    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         model = SentenceTransformer(
             str(folder),
@@ -178,7 +178,7 @@ def _load(spec: ModelSpec, contract: Contract, device: str) -> Any:
         raise ModelError(f"{entry.name} does not fit into the memory of {device}.") from error
     except Exception as error:
         raise ModelError(f"{entry.name} cannot be loaded from {folder}: {_first_line(error)}") from error
-    modules = [module for module in model if not isinstance(module, Normalize)]
+    modules: list[Any] = [module for module in model if not isinstance(module, Normalize)]
     if contract.pooling is not None and contract.pooling is not Pooling.MODEL:
         places = [i for i, module in enumerate(modules) if isinstance(module, PoolingModule)]
         if len(places) != 1:

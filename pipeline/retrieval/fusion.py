@@ -14,7 +14,9 @@ from pipeline.retrieval.topk import rank_order
 RRF_K = 60
 
 
-def fuse(lists: Sequence[npt.NDArray[np.int32]], k: int = RRF_K) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+def fuse(
+    lists: Sequence[npt.NDArray[np.int32]], k: int = RRF_K
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
     """Merge ranked lists: a tool's score is the sum of 1 / (k + rank) over the lists that hold it.
 
     Args:

@@ -108,7 +108,7 @@ class ModelSpec:
 def resolve_model(
     name: str,
     *,
-    permissions: Permissions = Permissions(),  # noqa: B008 (immutable)
+    permissions: Permissions = Permissions(),
     registry: Registry | None = None,
     dtype: Dtype | None = None,
     endpoint_url: str = "",

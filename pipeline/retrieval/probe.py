@@ -48,7 +48,7 @@ def probe_model(spec: ModelSpec, preset: Preset | str = Preset.CARD) -> Probe:
         ModelError: it cannot be loaded, or its answers cannot be used: NaN, zeros, another dimension than the registry
             says, different for the same text, or equal for different ones.
     """
-    notes = (spec.entry.notes,) if spec.entry.notes else ()
+    notes: tuple[str, ...] = (spec.entry.notes,) if spec.entry.notes else ()
     contract = spec.contract(preset)
     if not spec.entry.dense:
         return Probe(None, "cpu", 0.0, 0.0, notes)
@@ -84,6 +84,3 @@ def probe_model(spec: ModelSpec, preset: Preset | str = Preset.CARD) -> Probe:
     if spec.entry.source is Source.HUB and not spec.entry.pinned:
         notes += ("No commit is pinned: the weights may change under this name.",)
     return Probe(dimension, encoder.device, loaded - start, 1000 * (end - between) / len(texts), notes)
-
-
-

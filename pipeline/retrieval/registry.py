@@ -141,7 +141,9 @@ class RetrieverEntry(_Record):
     def _complete(self) -> Self:
         on_hub = self.source in (Source.HUB, Source.PACKAGE)
         if on_hub and self.revision != UNPINNED and not COMMIT.fullmatch(self.revision):
-            raise ValueError(f'revision must be a full commit (40 hex digits) or "unpinned", found {quote(self.revision)}')
+            raise ValueError(
+                f'revision must be a full commit (40 hex digits) or "unpinned", found {quote(self.revision)}'
+            )
         for source, names in _NEEDS.items():
             missing = [name for name in names if not getattr(self, name)]
             if self.source is source and missing:

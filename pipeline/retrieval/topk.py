@@ -93,7 +93,8 @@ class _NumpyProducts:
         if len(self._buffer) < size:
             self._buffer = np.empty(size, dtype=np.float32)
         out = self._buffer[:size].reshape(len(queries), end - start)
-        return np.matmul(queries, self._tools[start:end].T, out=out)
+        np.matmul(queries, self._tools[start:end].T, out=out)
+        return out
 
 
 class _TorchProducts:
