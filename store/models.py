@@ -230,6 +230,8 @@ class Run(Table, table=True):
         ranking_artifact, per_query_artifact, raw_artifact: hashes of files in the artifact store.
         benchmark_hash: the benchmark's content hash when the run was scored.
         flags: ``missing:4``, ``ties``, ``shallow``, ``partial``, …; ``partial`` is never ranked.
+        efficiency: what a measured run cost, by name: ``encode_seconds_per_1000_documents``, ``query_ms``,
+            ``dimension``, ``parameters``, ``index_bytes``, ``device``.
     """
 
     __tablename__ = "run"
@@ -283,6 +285,7 @@ class Run(Table, table=True):
     missing: int | None = None
     flags: list[str] = Field(default_factory=list, sa_column=_json())
     notes: list[str] = Field(default_factory=list, sa_column=_json())
+    efficiency: dict[str, Any] | None = Field(default=None, sa_column=_json(nullable=True))
     trained_on_benchmark: str = Trained.UNKNOWN.value
     link: str = ""
     licence: str = ""
@@ -391,3 +394,26 @@ class PublishedFigure(Table, table=True):
     note: str = Field(default="", sa_type=Text)
     benchmark: str = ""
     retriever: str = ""
+
+
+class Worker(Table, table=True):
+    """A process that does jobs, seen alive a moment ago; it takes its row away when it stops in order.
+
+    Attributes:
+        id: the name that the job system knows it by.
+        host: name of its machine.
+        pid: its process there.
+        queues: what it serves.
+        device: ``cpu`` or ``gpu``.
+        seen_at: its last heartbeat, by the database's clock.
+    """
+
+    __tablename__ = "worker"
+
+    id: str = Field(primary_key=True)
+    host: str
+    pid: int
+    queues: list[str] = Field(default_factory=list, sa_column=_json())
+    device: str = "cpu"
+    started_at: datetime = Field(default_factory=utc_now)
+    seen_at: datetime = Field(default_factory=utc_now)

@@ -111,12 +111,31 @@ class RunRecord:
     missing: int | None
     flags: tuple[str, ...]
     notes: tuple[str, ...]
+    efficiency: Mapping[str, Any] | None
     trained_on_benchmark: str
     link: str
     licence: str
     created_at: datetime
     published_at: datetime | None
     withdrawn_at: datetime | None
+
+
+@dataclass(frozen=True)
+class WorkerRecord:
+    """One worker; see ``store.models.Worker``.
+
+    Attributes:
+        silent_s: seconds since its last heartbeat, by the database's clock.
+    """
+
+    id: str
+    host: str
+    pid: int
+    queues: tuple[str, ...]
+    device: str
+    started_at: datetime
+    seen_at: datetime
+    silent_s: float
 
 
 @dataclass(frozen=True)
