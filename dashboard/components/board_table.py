@@ -121,6 +121,11 @@ _PLAIN: dict[str, Callable[[Any], str]] = {
 }
 
 
+def _rounded(figure: float | None) -> float | None:
+    """×100 with two decimals: what the header sorts by and a screen reader says."""
+    return None if figure is None else round(100 * figure, 2)
+
+
 def as_shown(board: pl.DataFrame, ground: Ground) -> pl.DataFrame:
     """The board with the columns of the table: figures ×100, words for codes, a drawing a row.
 
@@ -140,9 +145,9 @@ def as_shown(board: pl.DataFrame, ground: Ground) -> pl.DataFrame:
             "rank_change": row["rank_change"],
             "retriever": row["retriever"] + (" · sub-queries" if row["level"] == "sub-query" else ""),
             "move": row_dumbbell(row["old"], row["new"], low, high, ground),
-            "old": None if row["old"] is None else 100 * row["old"],
-            "new": None if row["new"] is None else 100 * row["new"],
-            "lift": None if row["lift"] is None else 100 * row["lift"],
+            "old": _rounded(row["old"]),
+            "new": _rounded(row["new"]),
+            "lift": _rounded(row["lift"]),
             "n": row["n"],
             "coverage": row["coverage"],
             "notes": ", ".join([*flag_words(row["flags"] or []), *noted]),
