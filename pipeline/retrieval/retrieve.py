@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-import numpy.typing as npt
-
 from pipeline.benchmark import Benchmark
 from pipeline.errors import UsageError
 from pipeline.formats.messages import quote
@@ -256,9 +253,3 @@ def search_device() -> str:
 
     torch = sys.modules.get("torch")
     return "cuda" if torch is not None and torch.cuda.is_available() else "cpu"
-
-
-def truth_pairs(target: RunTarget) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """(query, tool) positions of every ground-truth label."""
-    queries = np.repeat(np.arange(len(target.queries), dtype=np.int64), np.diff(target.truth_offsets))
-    return queries, target.truth_tools.astype(np.int64)

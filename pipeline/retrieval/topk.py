@@ -92,7 +92,7 @@ class _NumpyProducts:
         size = len(queries) * (end - start)
         if len(self._buffer) < size:
             self._buffer = np.empty(size, dtype=np.float32)
-        out = self._buffer[:size].reshape(len(queries), end - start)
+        out: FloatArray = self._buffer[:size].reshape(len(queries), end - start)
         np.matmul(queries, self._tools[start:end].T, out=out)
         return out
 
