@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -66,39 +67,19 @@ def read_delimited(source: ByteSource, target: RunTarget, collector: RowCollecto
     """
     lines = TextLines(source, collector.limits.line_bytes)
     reading = Reading("csv" if delimiter == "," else "tsv")
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    table = _Table(target, collector)
-    blanks = comments = 0
-    while True:
-        begin = reader.line_num + 1
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            raise Refusal(
-                f"the quotes or cells of this line cannot be read ({error}): quote as in RFC 4180", begin
-            ) from None
-        if row is None:
+    table = _Table(target, collector, lines)
+    batches = lines.batches()
+    for batch in batches:
+        if not table.add_plain(batch, delimiter):
+            # A quoted cell may hold line ends: from here on the rows decide how many lines they take.
+            table.add_quoted(chain(batch, chain.from_iterable(batches)), delimiter)
             break
-        if not row or (len(row) == 1 and not row[0].strip()):
-            blanks += 1
-        elif row[0].startswith("#") and table.columns is not None and len(row) != table.columns.width:
-            comments += 1
-        elif table.columns is None:
-            if row[0].startswith("#") and len(row) not in (3, 6) and not is_header(row):
-                comments += 1
-            elif is_header(row):
-                table.columns = columns_of(row)
-            else:
-                table.columns = _by_position(row, begin)
-                table.add(row, begin)
-        else:
-            table.add(row, begin, cut=not lines.ended and reader.line_num == lines.lines)
     table.flush()
     lines.note(reading)
-    if blanks:
-        reading.normalised.append(f"{plural(blanks, 'blank line')} passed over")
-    if comments:
-        reading.normalised.append(f"{plural(comments, 'comment line')} passed over")
+    if table.blanks:
+        reading.normalised.append(f"{plural(table.blanks, 'blank line')} passed over")
+    if table.comments:
+        reading.normalised.append(f"{plural(table.comments, 'comment line')} passed over")
     table.report_tags(reading)
     return reading
 
@@ -118,21 +99,77 @@ def _by_position(row: list[str], line: int) -> Columns:
 class _Table:
     """Rows waiting to be looked up together."""
 
-    def __init__(self, target: RunTarget, collector: RowCollector) -> None:
+    def __init__(self, target: RunTarget, collector: RowCollector, lines: TextLines) -> None:
         self.columns: Columns | None = None
+        self.blanks = 0
+        self.comments = 0
         self._target = target
         self._collector = collector
+        self._text = lines
         self._rows: list[list[str]] = []
         self._lines: list[int] = []
         self._tags: dict[str, int] = {}
 
-    def add(self, row: list[str], line: int, cut: bool = False) -> None:
+    def add_quoted(self, lines: Iterator[str], delimiter: str) -> None:
+        """Take all remaining rows, some of which may reach over several lines."""
+        before = self._text.lines
+
+        def counted() -> Iterator[str]:
+            for line in lines:
+                self._text.lines += 1
+                yield line + "\n"
+
+        reader = csv.reader(counted(), delimiter=delimiter, strict=True)
+        while True:
+            begin = before + reader.line_num + 1
+            try:
+                row = next(reader, None)
+            except csv.Error as error:
+                raise Refusal(
+                    f"the quotes or cells of this line cannot be read ({error}): quote as in RFC 4180", begin
+                ) from None
+            if row is None:
+                return
+            self._add(row, begin)
+
+    def add_plain(self, batch: list[str], delimiter: str) -> bool:
+        """Take a batch of lines without quotes, a row each; False when there are quotes, or line ends inside a line."""
+        if any('"' in line or "\r" in line for line in batch):
+            return False
+        first = self._text.lines + 1
+        self._text.lines += len(batch)
+        width = self.columns.width if self.columns is not None else -1
+        if all(line.count(delimiter) == width - 1 for line in batch):
+            # No list a row: hundreds of thousands of them would keep the garbage collector busy.
+            self.flush()
+            cells = delimiter.join(batch).split(delimiter)
+            self._take([cells[column::width] for column in range(width)], range(first, first + len(batch)))
+            return True
+        for number, line in enumerate(batch, first):
+            self._add(line.split(delimiter) if line else [], number, last=number == self._text.lines)
+        return True
+
+    def _add(self, row: list[str], line: int, last: bool = False) -> None:
         """Take one row; a wrong number of columns is a problem."""
-        assert self.columns is not None
-        if len(row) != self.columns.width:
-            tail = " and no line end: the file is truncated here" if cut and len(row) < self.columns.width else ""
+        if not row or (len(row) == 1 and not row[0].strip()):
+            self.blanks += 1
+            return
+        if self.columns is None:
+            if is_header(row):
+                self.columns = columns_of(row)
+                return
+            if row[0].startswith("#") and len(row) not in (3, 6):
+                self.comments += 1
+                return
+            self.columns = _by_position(row, line)
+        width = self.columns.width
+        if len(row) != width:
+            if row[0].startswith("#"):
+                self.comments += 1
+                return
+            tail = " (the file may be truncated here)" if last and not self._text.ended and len(row) < width else ""
             self._collector.problems.add(
-                f"{plural(len(row), 'column')}, expected {self.columns.width}{tail}: {quote(','.join(row))}", line
+                f"{plural(len(row), 'column')}, expected {width}{tail}: {quote(','.join(row))}", line
             )
             return
         self._rows.append(row)
@@ -146,7 +183,11 @@ class _Table:
             return
         rows, lines = self._rows, self._lines
         self._rows, self._lines = [], []
-        cells = list(zip(*rows, strict=True))
+        self._take(list(zip(*rows, strict=True)), lines)
+
+    def _take(self, cells: Sequence[Sequence[str]], lines: Sequence[int]) -> None:
+        """Look columns of cells up and hand them to the collector."""
+        assert self.columns is not None
         columns, collector = self.columns, self._collector
         query = self._target.queries.find(cells[columns.query])
         tool = self._target.tools.find(cells[columns.tool])
@@ -169,9 +210,11 @@ class _Table:
             collector.problems.add(message, lines[i])
             tool[i] = -1
         if columns.tag is not None:
-            for i, tag in enumerate(cells[columns.tag]):
-                if tag not in self._tags and len(self._tags) < 20:
-                    self._tags[tag] = lines[i]
+            tags = cells[columns.tag]
+            if len(self._tags) < 20 and not self._tags.keys() >= set(tags):
+                for i, tag in enumerate(tags):
+                    if tag not in self._tags and len(self._tags) < 20:
+                        self._tags[tag] = lines[i]
         collector.add(query, tool, score, rank, np.array(lines, dtype=np.int32) - np.int32(1))
 
     def report_tags(self, reading: Reading) -> None:

@@ -150,7 +150,7 @@ class JsonText:
                     f"a score {place} is {word}, which is not JSON and not finite: leave it out or give it a number"
                 )
         if "overflow" in text:
-            return Refusal(f"a number {place} is not finite, or a whole number of more than 19 digits: scale the scores")
+            return Refusal(f"a number {place} is too large, or whole with more than 19 digits: scale the scores")
         if "trailing garbage" in text:
             return Refusal(f"something follows the end of the JSON: {quote(near.strip())}; write one JSON value a file")
         reason = lines[0].removeprefix("lexical error: ").removeprefix("parse error: ").rstrip(".")

@@ -11,7 +11,7 @@ from pipeline.formats.text_blocks import TextBlocks
 
 
 class TextLines:
-    r"""Lines in order, each with its line end as ``\n``.
+    """Lines in order.
 
     Attributes:
         returns: lines that ended in CR LF.
@@ -26,35 +26,43 @@ class TextLines:
         self.lines = 0
         self.ended = True
 
-    def __iter__(self) -> Iterator[str]:
-        """The lines.
+    def batches(self) -> Iterator[list[str]]:
+        """The lines of one block after another, without line ends; ``lines`` is theirs to count.
 
         Raises:
             Refusal: a line is not UTF-8.
         """
+        before = 0
         for block in self._blocks:
             data = block.buffer[: block.stop].tobytes()
             self.ended = block.ended
             try:
                 text = data.decode()
             except UnicodeDecodeError as error:
-                before = data.rfind(b"\n", 0, error.start) + 1
+                start = data.rfind(b"\n", 0, error.start) + 1
                 raise Refusal(
-                    f"byte 0x{data[error.start]:02X} at byte {error.start - before + 1}"
-                    f" of the line is not valid UTF-8: "
+                    f"byte 0x{data[error.start]:02X} at byte {error.start - start + 1} of the line is not valid UTF-8: "
                     "save the file as UTF-8",
-                    self.lines + data.count(b"\n", 0, error.start) + 1,
+                    before + data.count(b"\n", 0, error.start) + 1,
                 ) from None
-            start = 0
-            while start < len(text):
-                end = text.index("\n", start)
-                line = text[start : end + 1]
-                if line.endswith("\r\n"):
-                    self.returns += 1
-                    line = line[:-2] + "\n"
+            if "\r\n" in text:
+                self.returns += text.count("\r\n")
+                text = text.replace("\r\n", "\n")
+            batch = text.split("\n")
+            batch.pop()
+            before += len(batch)
+            yield batch
+
+    def __iter__(self) -> Iterator[str]:
+        r"""The lines one by one, each with ``\\n``.
+
+        Raises:
+            Refusal: a line is not UTF-8.
+        """
+        for batch in self.batches():
+            for line in batch:
                 self.lines += 1
-                yield line
-                start = end + 1
+                yield line + "\n"
 
     def note(self, reading: Reading) -> None:
         """Write down what was normalised."""
