@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 
 from pipeline.formats.byte_source import ByteSource
-from pipeline.formats.messages import plural, quote
+from pipeline.formats.messages import plural, quote, visible
 from pipeline.formats.problems import Refusal
 from pipeline.formats.reading import Reading
 from pipeline.formats.rows import Int32, RowCollector, scores_from_text
@@ -225,7 +225,7 @@ class _Table:
                 f"the file has several run tags, {named}: submit one run a file", list(self._tags.values())[1]
             )
         for tag in list(self._tags)[:1]:
-            reading.prefill["tag"] = tag[:200]
+            reading.prefill["tag"] = visible(tag[:200])
 
 
 def _ranks(tokens: Sequence[str]) -> tuple[Int32, dict[int, str]]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from pipeline.formats.messages import visible
+
 START, END = "ir_metadata.start", "ir_metadata.end"
 
 #: Lines of a header that are read.
@@ -64,5 +66,5 @@ def _facts(text: str) -> dict[str, str]:
         for key in path:
             value = value.get(key) if isinstance(value, dict) else None
         if isinstance(value, str | int | float) and not isinstance(value, bool):
-            found[name] = str(value)[:_VALUE]
+            found[name] = visible(" ".join(str(value).split())[:_VALUE])
     return found

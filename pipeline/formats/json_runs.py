@@ -14,7 +14,7 @@ import numpy as np
 
 from pipeline.formats.byte_source import ByteSource
 from pipeline.formats.json_text import JsonText
-from pipeline.formats.messages import listing, plural, quote
+from pipeline.formats.messages import listing, plural, quote, visible
 from pipeline.formats.problems import Refusal
 from pipeline.formats.reading import Reading
 from pipeline.formats.rows import RowCollector, float32_scores
@@ -268,7 +268,7 @@ def read_json(source: ByteSource, target: RunTarget, collector: RowCollector, pa
         collector.absorb(section.collector)
     for key, field_name in (("model_name", "retriever"), ("revision", "revision")):
         if run.meta.get(key):
-            reading.prefill[field_name] = run.meta[key][:200]
+            reading.prefill[field_name] = visible(run.meta[key][:200])
     if name in ("mteb-json", "skillret-json"):
         reading.notes.append(f"read the part {quote('/'.join(chosen[0]))}")
     return reading

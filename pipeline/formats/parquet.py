@@ -11,7 +11,7 @@ import polars as pl
 
 from pipeline.formats.byte_source import ByteSource
 from pipeline.formats.delimited import Columns, columns_of
-from pipeline.formats.messages import listing
+from pipeline.formats.messages import listing, visible
 from pipeline.formats.problems import Refusal
 from pipeline.formats.reading import Reading
 from pipeline.formats.rows import Int32, RowCollector
@@ -38,7 +38,7 @@ def read_parquet(source: ByteSource, target: RunTarget, collector: RowCollector)
 
 
 def _damaged(error: BaseException) -> Refusal:
-    reason = str(error).strip().split("\n")[0][:200]
+    reason = visible(str(error).strip().split("\n")[0][:200])
     return Refusal(f"the Parquet file is damaged or truncated ({reason}): write or upload it again")
 
 

@@ -55,6 +55,7 @@ class RowCollector:
         self.unknown_queries = UnknownIds("query", target.queries, target.name, limits.id_bytes)
         self.unknown_tools = UnknownIds("tool", target.tools, target.name, limits.id_bytes)
         self.rows_seen = 0
+        self.known_query_rows = 0
         self.format: str | None = None
         self._chunks: list[tuple[Int32, Int32, Float32 | None, Int32 | None, Int32 | None]] = []
 
@@ -74,6 +75,7 @@ class RowCollector:
         self.rows_seen += len(query)
         if self.rows_seen > self.limits.rows:
             raise Refusal(f"the file has more than {self.limits.rows:,} results, the limit: keep fewer results a query")
+        self.known_query_rows += int(np.count_nonzero(query >= 0))
         unknown = (query < 0) | (tool < 0)
         if unknown.any():
             keep = ~unknown
@@ -103,6 +105,7 @@ class RowCollector:
         self.unknown_queries.absorb(other.unknown_queries)
         self.unknown_tools.absorb(other.unknown_tools)
         self.rows_seen += other.rows_seen
+        self.known_query_rows += other.known_query_rows
         self._chunks += other._chunks
         other._chunks = []
 
@@ -110,11 +113,6 @@ class RowCollector:
         """Distinct positions of the queries gathered so far."""
         parts = [chunk[0] for chunk in self._chunks]
         return np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int32)
-
-    @property
-    def known_rows(self) -> int:
-        """Rows kept so far."""
-        return sum(len(chunk[0]) for chunk in self._chunks)
 
     def finish(self) -> Rows:
         """All rows; the collector gives up its chunks, column by column, to keep the peak low."""

@@ -10,6 +10,7 @@ from typing import BinaryIO
 from pipeline.errors import RunFileError
 from pipeline.formats.byte_source import ByteSource
 from pipeline.formats.limits import Limits
+from pipeline.formats.messages import quote
 from pipeline.formats.policy import Judgement, judge
 from pipeline.formats.problems import ProblemLog, Refusal, in_file_order
 from pipeline.formats.reading import Reading
@@ -89,6 +90,8 @@ def _read(opened: ByteSource, target: RunTarget, collector: RowCollector, part: 
     refuse_foreign(head)
     shape = text_shape(head.removeprefix(BYTE_ORDER_MARK), len(head) < HEAD)
     collector.format = str(shape)
+    if part is not None and shape is not Shape.JSON:
+        raise Refusal(f"part {quote(part)} was named, but a {shape} file has no parts: leave the option out")
     if shape is Shape.TREC:
         return read_trec(opened, target, collector)
     if shape is Shape.JSON:
@@ -125,7 +128,7 @@ def _conclude(
 ) -> RunReading:
     log = collector.problems
     ids = ProblemLog()
-    elsewhere = other_benchmark(collector.unknown_queries, collector.known_rows, target.name, identify)
+    elsewhere = other_benchmark(collector.unknown_queries, collector.known_query_rows, target.name, identify)
     if elsewhere is not None:
         ids.add(elsewhere, count=max(1, collector.unknown_queries.distinct))
     else:

@@ -48,7 +48,11 @@ def _text_ids(table: IdTable, positions: npt.NDArray[np.int32]) -> dict[int, str
 
 
 def _checked(identifier: str) -> str:
-    if not identifier or any(c.isspace() or not (c.isprintable() or ord(c) >= 160) for c in identifier):
+    if (
+        not identifier
+        or "\ufeff" in identifier
+        or any(c.isspace() or not (c.isprintable() or ord(c) >= 160) for c in identifier)
+    ):
         raise RunFileError(
             f"id {identifier!r} is empty or holds white space or a control character:"
             f" TREC cannot carry it, write Parquet instead"

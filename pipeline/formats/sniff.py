@@ -33,16 +33,16 @@ _OTHERS: tuple[tuple[bytes, str], ...] = (
     (b"PK\x03\x04", "a zip archive (or an Office document): unpack it and upload the run file itself"),
     (b"PK\x05\x06", "an empty zip archive: upload the run file itself"),
     (b"\xfd7zXZ\x00", "an xz file: compress with gzip or zstd instead, or upload it unpacked"),
-    (b"BZh", "a bzip2 file: compress with gzip or zstd instead, or upload it unpacked"),
+    (b"BZh91AY&SY", "a bzip2 file: compress with gzip or zstd instead, or upload it unpacked"),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive: unpack it and upload the run file itself"),
-    (b"Rar!", "a RAR archive: unpack it and upload the run file itself"),
+    (b"Rar!\x1a", "a RAR archive: unpack it and upload the run file itself"),
     (b"\x04\x22\x4d\x18", "an lz4 file: compress with gzip or zstd instead, or upload it unpacked"),
-    (b"%PDF", "a PDF document: upload the run file itself"),
+    (b"%PDF-", "a PDF document: upload the run file itself"),
     (b"\x89PNG", "a PNG picture: upload the run file itself"),
     (b"\x89HDF", "an HDF5 file: write the run as TREC, JSON, CSV or Parquet"),
     (b"\x93NUMPY", "a NumPy array: write the run as TREC, JSON, CSV or Parquet"),
-    (b"SQLite format 3", "an SQLite database: write the run as TREC, JSON, CSV or Parquet"),
-    (b"ARROW1", "an Arrow file: write the run as Parquet"),
+    (b"SQLite format 3\0", "an SQLite database: write the run as TREC, JSON, CSV or Parquet"),
+    (b"ARROW1\0", "an Arrow file: write the run as Parquet"),
     (b"\x80\x02", "a Python pickle, which is never read here: write the run as TREC, JSON, CSV or Parquet"),
     (b"\x80\x03", "a Python pickle, which is never read here: write the run as TREC, JSON, CSV or Parquet"),
     (b"\x80\x04", "a Python pickle, which is never read here: write the run as TREC, JSON, CSV or Parquet"),
@@ -109,7 +109,7 @@ def refuse_foreign(head: bytes) -> None:
         raise Refusal(
             "this is a web page (HTML), perhaps an error page that was saved in place of the run: get the file again"
         )
-    if start.startswith((b"<?xml", b"<")) and b">" in start:
+    if start.startswith(b"<") and b">" in start and not _is_trec_line(head.lstrip()):
         raise Refusal("this is XML or HTML, not a run file: write the run as TREC, JSON, CSV or Parquet")
 
 
@@ -145,9 +145,17 @@ def text_shape(head: bytes, complete: bool) -> Shape:
         complete: whether that is the whole text.
     """
     start = head.lstrip(b" \t\r\n")
-    if start[:1] in (b"{", b"["):
+    if start[:1] in (b"{", b"[") and not _is_trec_line(start):
         return Shape.JSONL if _is_jsonl(start, complete) else Shape.JSON
     return _table_shape(head, complete)
+
+
+_TREC_LINE = re.compile(rb"\S+[ \t]+\S+[ \t]+\S+[ \t]+-?[0-9]+[ \t]+[-+.0-9eE]+[ \t]+\S+[ \t]*(?:\r|\n|$)")
+
+
+def _is_trec_line(start: bytes) -> bool:
+    """Whether a text begins with a line of TREC: a number after a number, and no comma, is neither JSON nor XML."""
+    return _TREC_LINE.match(start) is not None
 
 
 def is_compressed_twice(head: bytes) -> bool:
@@ -156,6 +164,8 @@ def is_compressed_twice(head: bytes) -> bool:
 
 
 JSONL_QUERY_KEYS = ("query_id", "qid", "id")
+#: A list under such a key is the results of one query, wherever in the object its id stands.
+_JSONL_LISTS = ("ranked_ids", "retrieved")
 
 
 def _is_jsonl(start: bytes, complete: bool) -> bool:
@@ -182,6 +192,8 @@ def _has_query_key(start: bytes) -> bool:
     try:
         for event, value in ijson.basic_parse(start, use_float=True):
             if event in ("start_map", "start_array"):
+                if depth == 1 and event == "start_array" and key in _JSONL_LISTS:
+                    return True
                 depth += 1
             elif event in ("end_map", "end_array"):
                 depth -= 1

@@ -33,6 +33,16 @@ class Block:
     ended: bool = True
 
 
+def _last_line_end(memory: memoryview, filled: int) -> int:
+    """Place of the last line feed in ``memory[:filled]``, -1 without one; most often near the end."""
+    for width in (1 << 10, filled):
+        start = max(0, filled - width)
+        found = bytes(memory[start:filled]).rfind(b"\n")
+        if found >= 0:
+            return start + found
+    return -1
+
+
 class TextBlocks:
     """Blocks of a text, byte order mark removed and old-Mac line ends turned into line feeds.
 
@@ -68,17 +78,18 @@ class TextBlocks:
         capacity = max(BLOCK, 2 * self._longest)
         carried = b""
         while True:
-            memory = bytearray(capacity + 1 + SLACK)
+            buffer = np.empty(capacity + 1 + SLACK, dtype=np.uint8)
+            memory = buffer.data
             memory[: len(carried)] = carried
-            filled = len(carried) + self._source.readinto(memoryview(memory)[len(carried) : capacity])
+            filled = len(carried) + self._source.readinto(memory[len(carried) : capacity])
             final = filled < capacity
-            buffer = np.frombuffer(memory, dtype=np.uint8)
+            memory[filled : filled + 1 + SLACK] = bytes(1 + SLACK)
             if self.old_mac:
                 text = buffer[len(carried) : filled]
                 if (text == 10).any():
                     raise Refusal("some lines end in a carriage return and others in a line feed: use one kind")
                 text[text == 13] = 10
-            last = memory.rfind(b"\n", 0, filled)
+            last = _last_line_end(memory, filled)
             if final:
                 ended = filled == 0 or last == filled - 1
                 if not ended:

@@ -17,7 +17,7 @@ from pipeline.formats import trec_kernel as kernel
 from pipeline.formats.byte_source import ByteSource
 from pipeline.formats.decimal_kernel import NUMBER, decide
 from pipeline.formats.ir_metadata import read_metadata
-from pipeline.formats.messages import character, plural, quote
+from pipeline.formats.messages import character, plural, quote, visible
 from pipeline.formats.reading import Reading
 from pipeline.formats.rows import Float32, Int32, RowCollector, score_fault
 from pipeline.formats.sniff import is_header
@@ -102,7 +102,7 @@ def read_trec(source: ByteSource, target: RunTarget, collector: RowCollector) ->
         reading.normalised.append(f"{plural(comments, 'comment line')} passed over")
     if header_seen:
         reading.normalised.append("a header row on the first line passed over")
-    if other_tags:
+    if len(tags) > 1:
         named = ", ".join(f"{quote(tag)} (first on line {line})" if line else quote(tag) for tag, line in tags.items())
         first = next((line for line in tags.values() if line), None)
         collector.problems.add(
@@ -116,8 +116,8 @@ def read_trec(source: ByteSource, target: RunTarget, collector: RowCollector) ->
             ),
             first,
         )
-    elif head.tag and not collector.problems.count:
-        reading.prefill.setdefault("tag", head.tag.decode("utf-8", "replace"))
+    elif head.tag:
+        reading.prefill.setdefault("tag", visible(head.tag.decode("utf-8", "replace")[:200]))
     return reading
 
 
@@ -249,8 +249,9 @@ def _word(
     counts = parsed.counts
     collector.unknown_queries.add_unnamed(int(counts[kernel.UNKNOWN_QUERY]) - told[kernel.UNKNOWN_QUERY])
     collector.unknown_tools.add_unnamed(int(counts[kernel.UNKNOWN_TOOL]) - told[kernel.UNKNOWN_TOOL])
-    for code in (kernel.COLUMNS, kernel.CONTROL, kernel.SPACE, kernel.UTF8, kernel.SCORE, kernel.RANK, kernel.LONG):
-        collector.problems.add_unworded(max(0, int(counts[code]) - told[code]))
+    told[kernel.SCORE_RANGE] -= len(wrong_scores)
+    for code in range(kernel.COLUMNS, kernel.LONG + 1):
+        collector.problems.add_unworded(int(counts[code]) - told[code])
 
 
 def _text(buffer: npt.NDArray[np.uint8], start: int, end: int) -> str:
@@ -271,6 +272,8 @@ def _sentence(
                 "write or upload it again"
             )
         fix = "an id or tag must not hold spaces" if found > 6 else "write every column"
+        if found == 1 and ";" in text:
+            fix = "separate columns with spaces or tabs, or with commas as in CSV"
         return f"{columns}, expected 6 ({_COLUMNS}): {quote(text)}; {fix}"
     if code == kernel.SCORE:
         return score_fault(text)

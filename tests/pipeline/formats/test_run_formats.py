@@ -352,3 +352,20 @@ def test_positions_of_nulls_and_unknown() -> None:
         0,
         1,
     ]
+
+
+@pytest.mark.parametrize("query", ["{x}", '["q"]', "<q1>", "BZhang", "%PDFs", "Rar!", "PK1", "#1", '{"q":'])
+def test_ids_that_look_like_other_formats(query: str) -> None:
+    target = make_target([query], ["t1", "t2"])
+    assert as_lists(read(f"{query} Q0 t2 1 0.5 tag\n{query} Q0 t1 2 0.25 tag\n", target), target) == {
+        query: ["t2", "t1"]
+    }
+
+
+def test_long_lines_of_jsonl_are_recognised() -> None:
+    tools = [f"tool_{i:06}" for i in range(9000)]
+    target = make_target(["q1", "q2"], tools)
+    for record in (lambda q: {"query_id": q, "ranked_ids": tools}, lambda q: {"ranked_ids": tools, "query_id": q}):
+        reading = read("\n".join(json.dumps(record(q)) for q in ("q1", "q2")), target, limits=Limits(depth=10_000))
+        assert reading.report.format == "jsonl"
+        assert as_lists(reading, target) == {"q1": tools, "q2": tools}

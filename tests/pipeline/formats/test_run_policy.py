@@ -525,3 +525,26 @@ class TestParquet:
         data = parquet(full_lists())
         for end in range(5, len(data), 97):
             refused(read(data[:end], small_target()))
+
+
+def test_known_queries_with_foreign_tools_are_no_other_benchmark() -> None:
+    text = "\n".join(line.replace(" t", " x", 1) for line in LINES[:-1]) + "\n" + LINES[-1].replace("q3", "q4")
+    reading = read(text, small_target())
+    assert "match benchmark" not in messages(reading)
+    refused(reading, 'query id "q4"', 'tool id "x02"')
+
+
+def test_parts_are_for_json() -> None:
+    refused(read("\n".join(LINES), small_target(), part="a/b"), "no parts")
+    refused(read(json.dumps(nested(full_lists())), small_target(), part="a/b"), "no parts")
+
+
+def test_one_tag_after_a_bad_start_is_one_tag() -> None:
+    text = "\n".join(["junk"] * 20_000 + LINES)
+    reading = read(text, small_target())
+    assert "several" not in messages(reading)
+    assert reading.report.problem_count == 20_000
+
+
+def test_semicolons_are_named() -> None:
+    refused(read("q1;t01;0.5\nq1;t02;0.4\n", small_target()), "commas")
