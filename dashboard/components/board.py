@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 import polars as pl
 
@@ -72,10 +73,11 @@ _SIZES = (("under 100M", 100e6), ("100M to 1B", 1e9), ("1B to 5B", 5e9), ("5B an
 
 
 def _size_words() -> pl.Expr:
-    expression = pl.when(pl.col("parameters").is_null()).then(pl.lit(UNKNOWN))
+    expression: Any = pl.when(pl.col("parameters").is_null()).then(pl.lit(UNKNOWN))
     for words, below in _SIZES[:-1]:
         expression = expression.when(pl.col("parameters") < below).then(pl.lit(words))
-    return expression.otherwise(pl.lit(_SIZES[-1][0]))
+    finished: pl.Expr = expression.otherwise(pl.lit(_SIZES[-1][0]))
+    return finished
 
 
 def _flag_words(column: str, yes: str, no: str) -> pl.Expr:

@@ -64,7 +64,7 @@ COLUMNS: tuple[BoardColumn, ...] = (
     BoardColumn("n", "Queries", "Queries in the mean. Unanswered ones count as 0.", 72),
     BoardColumn("coverage", "Coverage", "Share of the queries that the run answers.", 78),
     BoardColumn("notes", "Notes", "What is worth knowing about this row; select it to read more.", 116),
-    BoardColumn("method", "Method", "How the query was put to the retriever.", 96),
+    BoardColumn("method", "Method", "How the query was put to the retriever.", 130),
     BoardColumn("family", "Family", "Model family.", 96),
     BoardColumn("size", "Size", "Number of weights.", 62),
     BoardColumn("training", "Training", "Base model, or fine-tuned for tool or skill retrieval.", 88),
@@ -85,7 +85,7 @@ _FLAG_WORDS = {
     "partial": "partial, not ranked",
     "half_precision": "half precision",
     "oracle_like": "oracle-like",
-    "duplicate": "same ranking twice",
+    "identical": "same ranking as another run",
     "truncated": "cut at the depth limit",
 }
 
@@ -101,6 +101,12 @@ def flag_words(flags: Sequence[str]) -> list[str]:
             words = _FLAG_WORDS.get(name, name.replace("_", " "))
             said.append(f"{words} ({value})" if value and value.isdigit() else words)
     return said
+
+
+def _notes(row: dict[str, Any]) -> str:
+    """Flags in words, and whether there is more to read."""
+    remark = row["old_note"] or row["new_note"] or (row["provenance"] == "reported" and row["notes"])
+    return ", ".join([*flag_words(row["flags"] or []), *(["remark"] if remark else [])])
 
 
 def _change(places: float | None) -> str:
@@ -138,7 +144,6 @@ def as_shown(board: pl.DataFrame, ground: Ground) -> pl.DataFrame:
     shown: dict[str, list[Any]] = {column.key: [] for column in COLUMNS}
     for row in rows:
         reported = row["provenance"] == "reported"
-        noted = ["remark"] if row["old_note"] or row["new_note"] or (reported and row["notes"]) else []
         source = row["place"] if reported and row["place"] else row["provenance"]
         values = {
             "rank": row["rank"],
@@ -150,7 +155,7 @@ def as_shown(board: pl.DataFrame, ground: Ground) -> pl.DataFrame:
             "lift": _rounded(row["lift"]),
             "n": row["n"],
             "coverage": row["coverage"],
-            "notes": ", ".join([*flag_words(row["flags"] or []), *noted]),
+            "notes": _notes(row),
             "method": row["method"] if not row["contract"] else f"{row['method']} ({row['contract']})",
             "family": row["family"] or "",
             "size": row["parameters"],
@@ -238,6 +243,7 @@ def visible_columns(chosen: Sequence[str], view: BoardView, board: pl.DataFrame,
         "coverage": board["coverage"].null_count() == board.height,
         "date": board.filter(pl.col("provenance") != "reported").is_empty(),
         "scorer": board["scorer_version"].null_count() == board.height,
+        "notes": not any(_notes(row) for row in board.iter_rows(named=True)),
     }
     keys = [key for key in keys if not empty.get(key, False)]
     if narrow:

@@ -141,10 +141,15 @@ def choose_arrangement(board: pl.DataFrame) -> Arrangement:
         "Search", PREFIX + "search", placeholder="retriever, family, method", icon=":material/search:", live=True
     )
     chosen: dict[str, list[str]] = {}
-    for column, title in FILTERS.items():
-        key = PREFIX + column
-        if len(options[column]) > 1 or st.session_state.get(key) or key in st.query_params:
-            chosen[column] = permalinks.several(title, options[column], key, placeholder="all")
+    shown = [
+        column
+        for column in FILTERS
+        if len(options[column]) > 1 or st.session_state.get(PREFIX + column) or PREFIX + column in st.query_params
+    ]
+    left, right = st.columns(2)
+    for place, column in enumerate(shown):
+        with left if place % 2 == 0 else right:
+            chosen[column] = permalinks.several(FILTERS[column], options[column], PREFIX + column, placeholder="all")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         sort = permalinks.select("Sort by", [str(s) for s in SortKey], PREFIX + "sort", str(SortKey.RANK))
         reverse = permalinks.switch("Reverse", PREFIX + "reverse")

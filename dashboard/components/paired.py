@@ -35,11 +35,13 @@ def groups_of(wide: pl.DataFrame) -> list[Group]:
     scopes = list(
         dict.fromkeys(name.split("/", 1)[1].rsplit("/", 1)[0] for name in wide.columns if name.endswith("/old"))
     )
-    found = []
+    found: list[Group] = []
     for scope in scopes:
         domain = scope.removeprefix("domain:")
-        title = f"{scope} average" if domain == scope else domain[:1].upper() + domain[1:]
-        found.append(Group(scope, title or "no domain"))
+        title = f"{scope} average" if domain == scope else (domain[:1].upper() + domain[1:]) or "no domain"
+        taken = {group.title for group in found}
+        # Domains are told apart byte for byte: ``code`` and ``Code`` are two.
+        found.append(Group(scope, title if title not in taken else f"domain {domain}"))
     return found
 
 

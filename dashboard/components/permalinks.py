@@ -49,7 +49,7 @@ def pinned_select(label: str, options: Sequence[str], key: str, default: str, **
         if st.session_state.get(key) is None:
             st.session_state[key] = default
     chosen = st.selectbox(label, options, index=None, required=True, key=key, bind=BIND, **how)
-    return chosen if chosen in options else default
+    return chosen if chosen is not None and chosen in options else default
 
 
 def select(label: str, options: Sequence[Any], key: str, default: Any, **how: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -54,7 +55,10 @@ def statistics_table(record: BenchmarkRecord) -> pl.DataFrame:
     columns = {"Statistic": [STATISTICS[name] for name in names]}
     columns["all"] = [statistic(name, everything[name]) for name in names]
     for domain, values in domains.items():
-        columns[domain or "no domain"] = [statistic(name, values.get(name)) for name in names]
+        title = domain or "no domain"
+        columns[title if title not in columns else f"domain {title}"] = [
+            statistic(name, values.get(name)) for name in names
+        ]
     return pl.DataFrame(columns)
 
 
@@ -100,7 +104,6 @@ def facts(record: BenchmarkRecord) -> list[tuple[str, str]]:
         ("Revision", record.revision),
         ("Licence", record.licence or "not stated"),
         ("Made from", ", ".join(record.parents)),
-        ("Content hash", record.content_hash or ""),
         ("Stored", day(record.created_at)),
     ]
 
@@ -111,7 +114,7 @@ def files(record: BenchmarkRecord) -> None:
         for file_format, label in (("jsonl", "JSON Lines"), ("parquet", "Parquet")):
             st.download_button(
                 f"Benchmark folder, {label} (zip)",
-                data=lambda file_format=file_format: folder_zip(record.id, file_format),
+                data=partial(folder_zip, record.id, file_format),
                 file_name=f"{record.slug}-{record.version}-{file_format}.zip",
                 mime="application/zip",
                 icon=":material/download:",
@@ -134,6 +137,9 @@ def card(record: BenchmarkRecord, versions: Sequence[BenchmarkRecord]) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         facts_table(facts(record))
+        if record.content_hash:
+            st.caption("Content hash (sha256): the same for JSON Lines and Parquet")
+            st.code(record.content_hash, language=None, wrap_lines=True)
     with right:
         table = statistics_table(record)
         if table.height:

@@ -47,7 +47,8 @@ def controls(narrow: bool) -> tuple[Figure, Arrangement, pl.DataFrame]:
         label = "Filter and sort" if not narrow else "View and filter"
         with st.popover(f"{label} · {active}" if active else label, icon=":material/tune:", key="lb_more"):
             if narrow:
-                figure = choose_figure(benchmark, found)
+                with st.container(horizontal=True, gap="xsmall"):
+                    figure = choose_figure(benchmark, found)
             board = reading.board(
                 benchmark.id,
                 stamp,

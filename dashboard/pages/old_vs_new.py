@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from typing import Any
+
+import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 import streamlit as st
 
@@ -66,7 +68,7 @@ def paired_frame(wide: pl.DataFrame, cells: dict[tuple[str, str], list[str]]) ->
     frame = pd.DataFrame(dict(enumerate([row_names(wide), *cells.values()])))
     frame.columns = pd.MultiIndex.from_tuples(columns) if many else pd.Index(columns)
     # Position 0 is the index, which is hidden.
-    config: dict[int | str, object] = {
+    config: Any = {
         place: st.column_config.TextColumn(width=54 if column == "Δ" else 86, alignment="right")
         for place, (_, column) in enumerate(cells, start=2)
     }
@@ -88,8 +90,9 @@ def movement(wide: pl.DataFrame, metrics: list[str], k: int, groups: list[Group]
         metric = permalinks.segments("Metric", metrics, PREFIX + "metric", metrics[0], label_visibility="collapsed")
         title = groups[0].title
         if len(groups) > 1:
-            title = permalinks.segments(
-                "Domain", list(by_title), PREFIX + "domain", title, label_visibility="collapsed"
+            # A select box: it shows names as they are, where a segmented control would read markup in them.
+            title = permalinks.select(
+                "Domain", list(by_title), PREFIX + "domain", title, label_visibility="collapsed", width=200
             )
     name = f"{metric}@{k}/{by_title[title].scope}"
     rows = wide.select(name=pl.Series(row_names(wide)), family="family", old=f"{name}/old", new=f"{name}/new").sort(

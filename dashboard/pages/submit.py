@@ -55,18 +55,15 @@ def sample_of(benchmark: BenchmarkRecord) -> Path | None:
     return path if path.is_file() else None
 
 
-def shown_limit(megabytes: int) -> int:
-    """The limit for the browser: it writes 512 to 767 MB as "1GB", which would promise too much."""
-    return 511 if 511 < megabytes < 768 else megabytes
-
-
 def choose_file(benchmark: BenchmarkRecord) -> tuple[str, Path | BinaryIO, str] | None:
     """What is to be scored: a key that changes with the file, its bytes, its name."""
     nonce = st.session_state.get("submit_nonce", 0)
+    limit = the_site().settings.limit_upload_mb
     uploaded = st.file_uploader(
-        "Run file: TREC, JSON, JSON Lines, CSV, TSV or Parquet; .gz and .zst too",
+        # The limit is said here because the browser rounds it: 512 MB reads "1GB" below the button.
+        f"Run file, up to {limit} MB: TREC, JSON, JSON Lines, CSV, TSV or Parquet; .gz and .zst too",
         key=f"submit_file_{nonce}",
-        max_upload_size=shown_limit(the_site().settings.limit_upload_mb),
+        max_upload_size=limit,
     )
     sample = sample_of(benchmark)
     if uploaded is not None:
@@ -119,12 +116,16 @@ def checked_run(
         return checked
     st.session_state.pop("submit_checked", None)
     bar = st.progress(0.0, "Reading the file")
+
+    def report(done: float) -> None:
+        bar.progress(min(max(done, 0.0), 1.0), "Reading the file")
+
     try:
         if not isinstance(source, Path):
             source.seek(0)
         checked = check_run(
             the_site(), source, benchmark.name, order=order, part=part,
-            progress=lambda done: bar.progress(min(max(done, 0.0), 1.0), "Reading the file"),
+            progress=report,
         )  # fmt: skip
     finally:
         bar.empty()
@@ -175,14 +176,14 @@ def page() -> None:
         return
     key, source, name = chosen
     previous = st.session_state.get("submit_checked")
-    same_file = previous is not None and previous[0][:2] == (key, benchmark.name)
-    order, part = reading_options(key, previous[1] if same_file else None)
+    last = previous[1] if previous is not None and previous[0][:2] == (key, benchmark.name) else None
+    order, part = reading_options(key, last)
     checked = checked_run(key, source, benchmark, order, part)
     report = checked.reading.report
     st.subheader("The file", anchor=False)
     show_reading(report)
     if report.verdict is Verdict.REFUSE:
-        if not same_file and any("order" in p.message.lower() or "part" in p.message.lower() for p in report.problems):
+        if last is None and any("order" in p.message.lower() or "part" in p.message.lower() for p in report.problems):
             st.rerun()
         return
     st.subheader("Its scores", anchor=False)

@@ -119,3 +119,39 @@ def test_the_picture_follows_the_theme(browser: Browser, site: Served, tmp_path:
         shots.append(ground)
         page.context.close()
     assert shots == ["rgb(255, 255, 255)", "rgb(15, 18, 23)"]
+
+
+def test_a_row_opens_its_details_under_the_table(browser: Browser, site: Served) -> None:
+    page = open_page(browser, site.url, height=1400)
+    table = page.locator("[data-testid=stDataFrame]").first
+    # The grid is a canvas: its first column holds the check boxes, its second row of pixels the first retriever.
+    table.click(position={"x": 17, "y": 53})
+    page.wait_for_url(lambda url: "run=" in url)
+    settle(page)
+    heading = page.get_by_role("heading", name="Tool-Embed-4B")
+    heading.wait_for()
+    other = open_page(browser, page.url, height=1400)
+    assert other.get_by_role("heading", name="Tool-Embed-4B").count() == 1
+    other.context.close()
+    table.click(position={"x": 17, "y": 53})
+    page.wait_for_url(lambda url: "run=" not in url)
+    settle(page)
+    assert heading.count() == 0
+    page.context.close()
+
+
+def test_a_private_run_is_read_through_its_link_only(browser: Browser, site: Served) -> None:
+    page = open_page(browser, f"{site.url}/submit?submit_benchmark=demo-tools%401")
+    page.get_by_role("button", name="Score the sample run").click()
+    page.get_by_role("button", name="Keep private").click()
+    page.get_by_text("is kept private").wait_for()
+    link = page.locator("[data-testid=stCode]").inner_text().strip()
+    assert "token=" in link
+    opened = open_page(browser, link)
+    assert opened.get_by_text("This run is private").count() == 1
+    closed = open_page(browser, link.split("&token=")[0])
+    assert closed.get_by_text("that you may see").count() == 1
+    board = open_page(browser, f"{site.url}/?lb_benchmark=demo-tools%401")
+    assert board.locator("[data-testid=stDataFrame]").count() == 0
+    for each in (page, opened, closed, board):
+        each.context.close()
