@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.commands import benchmarks, runs, service
+from pipeline.commands import benchmarks, retrieval, runs, service
 
 app = typer.Typer(
     name="equirank",
@@ -24,6 +24,7 @@ app = typer.Typer(
 )
 runs.register(app)
 benchmarks.register(app)
+retrieval.register(app)
 service.register(app)
 
 

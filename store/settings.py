@@ -71,6 +71,39 @@ class Settings(BaseSettings):
     limit_submissions_per_day: int = Field(
         default=1000, ge=1, description="Submissions that one person may make in 24 hours."
     )
+    limit_jobs_per_person: int = Field(
+        default=20, ge=1, description="Jobs that one person may have waiting or running at a time."
+    )
+    demo_runs: bool = Field(
+        default=True,
+        description="Whether the embedded worker measures BM25 and MiniLM on the demo benchmarks at the first start.",
+    )
+    worker_threads: int = Field(
+        default=0, ge=0, description="Threads that a worker computes with; 0 takes every processor core."
+    )
+    worker_lost_seconds: float = Field(
+        default=30, ge=1, description="Seconds of silence after which another worker takes over a worker's jobs."
+    )
+    allow_unpinned_models: bool = Field(
+        default=False, description="Whether models without a full commit, whose weights may change, are evaluated."
+    )
+    allow_remote_code: bool = Field(
+        default=False, description="Whether Python code that comes with a registered model may run in a worker."
+    )
+    allow_pickle_models: bool = Field(
+        default=False, description="Whether weights that exist only as pickle files, which can run code, are read."
+    )
+    allow_model_folders: bool = Field(
+        default=True, description="Whether a folder of the worker's machine may be named as a model."
+    )
+    allow_endpoints: bool = Field(
+        default=True, description="Whether embeddings endpoints may be named as models; they see every text."
+    )
+    endpoint_hosts: str = Field(
+        default="",
+        description="Hosts, separated by commas, at which an embeddings endpoint may be addressed directly; "
+        "empty allows only the providers' own addresses.",
+    )
 
     @field_validator("home")
     @classmethod
@@ -107,6 +140,13 @@ class Settings(BaseSettings):
     def cache_folder(self) -> Path:
         """Files that can be made again at any time."""
         return self.home / "cache"
+
+    @property
+    def embedding_folder(self) -> Path:
+        """Where embeddings are kept: beside the artifacts if they lie in a folder, which all workers then share."""
+        if "://" not in self.artifact_url:
+            return Path(self.artifact_url).expanduser() / "embeddings"
+        return self.cache_folder / "embeddings"
 
 
 @lru_cache(maxsize=1)

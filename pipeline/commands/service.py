@@ -1,4 +1,4 @@
-"""Verbs about the site itself: ``serve``, ``migrate`` and ``doctor``."""
+"""Verbs about the site itself: ``serve``, ``worker``, ``migrate`` and ``doctor``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pipeline.commands.options import ReportFormat
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command line."""
     app.command()(serve)
+    app.command()(worker)
     app.command()(migrate)
     app.command()(doctor)
 
@@ -23,25 +24,60 @@ def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on (default: EQUIRANK_HOST).")] = None,
     port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port (default: EQUIRANK_PORT).")] = None,
 ) -> None:
-    """Start the site: tables, demo benchmarks and published figures are made at the first start."""
+    """Start the site, with a worker for its jobs; a new home gets its tables, demo benchmarks and published figures."""
+    from pipeline.jobs.durable import is_embedded
     from pipeline.jobs.first_start import prepared_site
-    from pipeline.jobs.serving import server_command
+    from pipeline.jobs.serving import Supervisor, server_command, worker_command
 
-    settings = prepared_site(say=lambda line: typer.echo(line, err=True)).settings
-    address, number = host or settings.host, port or settings.port
-    command, environment, folder = server_command(settings, address, number)
-    typer.echo(f"EquiRank is starting at http://{address}:{number} (stop it with Ctrl-C)", err=True)
+    site = prepared_site(say=_say)
+    address, number = host or site.settings.host, port or site.settings.port
+    command, environment, folder = server_command(site.settings, address, number)
+    environment = os.environ | environment
+    _say(f"EquiRank is starting at http://{address}:{number} (stop it with Ctrl-C)")
+    if is_embedded(site):
+        site.database.close()
+        supervisor = Supervisor(command, worker_command(), environment=environment, folder=folder, say=_say)
+        raise typer.Exit(supervisor.run())
+    _say("jobs wait until a worker does them: start `equirank worker`, here or on other machines")
     os.chdir(folder)
     sys.stdout.flush()
     # The server takes this process over: one process to signal, and its exit code is ours.
-    os.execve(command[0], command, os.environ | environment)
+    os.execve(command[0], command, environment)
+
+
+def _say(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def worker(
+    queues: Annotated[
+        str | None,
+        typer.Option(metavar="cpu,gpu,llm", help="Queues to serve (default: all; gpu only where there is a GPU)."),
+    ] = None,
+) -> None:
+    """Do the jobs of a site on PostgreSQL; start as many as wanted, on any machine that reaches its artifacts."""
+    from pipeline.jobs.first_start import prepared_site
+    from pipeline.jobs.queues import parse_queues
+    from pipeline.jobs.site import open_site
+    from pipeline.jobs.worker import default_queues, require_shared_store, run_worker
+
+    chosen = parse_queues(queues) if queues is not None else default_queues()
+    require_shared_store(open_site())
+    site = prepared_site(say=_say)
+    if site.artifacts.is_local:
+        _say(f"artifacts lie in {site.artifacts.url}: web server and workers on other machines must share this folder")
+    run_worker(site, chosen, say=_say)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Threads that are amid a batch would hold the exit up; another worker does what they leave.
+    os._exit(0)
 
 
 def migrate() -> None:
     """Bring the database's tables up to date and load what ships with the program."""
     from pipeline.jobs.first_start import prepared_site
 
-    site = prepared_site(say=lambda line: typer.echo(line, err=True))
+    site = prepared_site(say=_say)
     typer.echo(f"{site.database.url} is up to date")
 
 

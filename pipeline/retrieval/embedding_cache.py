@@ -119,6 +119,11 @@ class FolderEmbeddingCache:
             devices.add(segment.device)
         return Lookup(found, embeddings, seconds, frozenset(devices))
 
+    def holds(self, space: str, keys: Sequence[bytes]) -> npt.NDArray[np.bool_]:
+        """Which keys are there (a bool each), without reading their embeddings."""
+        known = self._refresh(space)
+        return np.array([key in known.places for key in keys], dtype=np.bool_)
+
     @contextmanager
     def writer(self, space: str, rows: int, device: str) -> Iterator[EmbeddingWriter]:
         """A writer for at most ``rows`` embeddings; everything it added stays, however the block is left."""

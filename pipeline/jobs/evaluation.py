@@ -1,0 +1,137 @@
+"""The workflow "evaluate a model": check, encode in shards, rank, score, store.
+
+Every step may run twice (a worker can die after the work and before the record of it), and does no harm then: what
+was encoded is in the cache, artifacts are named by content, and the run's id follows from the job's. On PostgreSQL
+the shards of a big corpus are jobs of their own, which any worker takes; elsewhere they are steps.
+
+Only workers import this module; it registers the workflows with DBOS.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from dbos import DBOS, SetWorkflowID
+
+from pipeline.jobs import measuring, progress
+from pipeline.jobs.durable import is_embedded
+from pipeline.jobs.evaluation_request import Evaluation, EvaluationRequest, resolve_request
+from pipeline.jobs.queues import shard_queue
+from pipeline.jobs.site import Site
+from pipeline.jobs.workflow_names import ENCODE_SHARD, EVALUATE, MAX_ATTEMPTS
+
+_site: Site | None = None
+
+
+def use_site(site: Site) -> None:
+    """Say which site the jobs of this process belong to; before DBOS is launched."""
+    global _site
+    _site = site
+
+
+def _the_site() -> Site:
+    assert _site is not None, "use_site comes before the launch"
+    return _site
+
+
+def _resolved(request: dict[str, Any]) -> Evaluation:
+    return resolve_request(_the_site(), EvaluationRequest.from_json(request))
+
+
+@DBOS.workflow(name=EVALUATE, max_recovery_attempts=MAX_ATTEMPTS)
+def evaluate(request: dict[str, Any], queue: str) -> dict[str, Any]:
+    """Measure a model on a benchmark; returns ``{"run_id": …}``.
+
+    Args:
+        request: ``EvaluationRequest.as_json()``.
+        queue: the queue this job came from; its shards go to that queue's own.
+    """
+    plan = _plan(request)
+    if plan["run_id"] is None:
+        if plan["fan_out"]:
+            _encode_everywhere(request, queue, plan["shards"])
+        else:
+            for shard in plan["shards"]:
+                _encode(request, shard)
+        ranked = _rank(request)
+        return {"run_id": _store(request, ranked)}
+    return {"run_id": plan["run_id"]}
+
+
+@DBOS.workflow(name=ENCODE_SHARD, max_recovery_attempts=MAX_ATTEMPTS)
+def encode_shard(request: dict[str, Any], shard: dict[str, Any]) -> int:
+    """One shard of a big corpus, on whichever worker takes it."""
+    return _encode(request, shard)
+
+
+@DBOS.step(name="plan")
+def _plan(request: dict[str, Any]) -> dict[str, Any]:
+    site, evaluation = _the_site(), _resolved(request)
+    known = measuring.measured_run(site, evaluation.job_id)
+    if known is not None:
+        progress.say(f"this was measured before: run {known}")
+        return {"run_id": known, "shards": [], "fan_out": False}
+    entry = evaluation.model.entry
+    progress.tell("checking")
+    progress.say(f"{entry.name} on {evaluation.version.name}, {evaluation.method}, {evaluation.contract_label}")
+    for note in measuring.check_model(evaluation):
+        progress.say(note)
+    cut = measuring.shards(site, evaluation)
+    totals: dict[str, int] = {}
+    for shard in cut:
+        totals[shard.stage] = max(totals.get(shard.stage, 0), shard.stop)
+    if totals:
+        progress.say(", ".join(f"{total:,} distinct {stage}" for stage, total in totals.items()))
+    return {
+        "run_id": None,
+        "shards": [{"stage": s.stage, "start": s.start, "stop": s.stop, "total": totals[s.stage]} for s in cut],
+        # Shards on other machines help only if their embeddings come back: through the folder all workers share.
+        "fan_out": not is_embedded(site) and site.artifacts.is_local and len(cut) > 2,
+    }
+
+
+@DBOS.step(name="encode")
+def _encode(request: dict[str, Any], shard: dict[str, Any]) -> int:
+    started = time.monotonic()
+    stage, start, stop = shard["stage"], shard["start"], shard["stop"]
+    new = measuring.encode_shard(
+        _the_site(),
+        _resolved(request),
+        measuring.Shard(stage, start, stop),
+        progress=progress.reporter(start, shard["total"]),
+    )
+    seconds = time.monotonic() - started
+    if new:
+        progress.say(f"encoded {new:,} of {stop - start:,} {stage} in {seconds:.1f} s, the others were there")
+    else:
+        progress.say(f"{stop - start:,} {stage}: all embeddings were there")
+    return new
+
+
+def _encode_everywhere(request: dict[str, Any], queue: str, cut: list[dict[str, Any]]) -> None:
+    """Encode the shards as child workflows, and wait for all of them."""
+    parent = DBOS.workflow_id
+    handles = []
+    for number, shard in enumerate(cut):
+        with SetWorkflowID(f"{parent}-shard-{number}"):
+            handles.append(DBOS.enqueue_workflow(shard_queue(queue), encode_shard, request, shard))
+    for handle in handles:
+        handle.get_result()
+
+
+@DBOS.step(name="rank")
+def _rank(request: dict[str, Any]) -> dict[str, Any]:
+    started = time.monotonic()
+    ranked = measuring.rank(_the_site(), _resolved(request), progress=progress.reporter())
+    progress.say(f"ranked in {time.monotonic() - started:.1f} s")
+    return ranked.as_json()
+
+
+@DBOS.step(name="store")
+def _store(request: dict[str, Any], ranked: dict[str, Any]) -> str:
+    progress.tell("scoring", 0, 1)
+    run_id = measuring.store_run(_the_site(), _resolved(request), measuring.Ranked.from_json(ranked))
+    progress.tell("scoring", 1, 1, 0.0)
+    progress.say(f"stored as run {run_id}")
+    return run_id
