@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline.scoring import tie_band
 from pipeline.scoring.compiler import compile_benchmark
 from pipeline.scoring.metrics import ndcg, new_score
 from pipeline.scoring.scores import score_run
+from pipeline.scoring.tie_search import MOST_CONTESTED
 from tests.pipeline.scoring.small_benchmarks import benchmark, ranked, run_of
 
 TOOLS = [f"t{i}" for i in range(16)]
@@ -70,7 +70,7 @@ def test_too_many_tied_labels_give_a_bound_and_say_so() -> None:
     compiled = compile_benchmark(benchmark(names, {"q": ("web", "s", names[:1], others)}))
     run = run_of(compiled.target, {"q": dict.fromkeys(names, 0.5)})
     row = score_run(compiled, run, (10,)).per_query.row(0, named=True)
-    assert len(names) > tie_band.MOST_CONTESTED
+    assert len(names) > MOST_CONTESTED
     # Some label is always on top, yet each of them alone can be pushed out of the first ten.
     assert row["new_NDCG@10_low"] == 0.0 < row["new_NDCG@10"] == row["new_NDCG@10_high"] == 1.0
     assert not row["new_NDCG@10_low_exact"]
