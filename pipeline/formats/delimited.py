@@ -69,12 +69,14 @@ def read_delimited(source: ByteSource, target: RunTarget, collector: RowCollecto
     reading = Reading("csv" if delimiter == "," else "tsv")
     table = _Table(target, collector, lines)
     batches = lines.batches()
-    for batch in batches:
-        if not table.add_plain(batch, delimiter):
-            # A quoted cell may hold line ends: from here on the rows decide how many lines they take.
-            table.add_quoted(chain(batch, chain.from_iterable(batches)), delimiter)
-            break
-    table.flush()
+    try:
+        for batch in batches:
+            if not table.add_plain(batch, delimiter):
+                # A quoted cell may hold line ends: from here on the rows decide how many lines they take.
+                table.add_quoted(chain(batch, chain.from_iterable(batches)), delimiter)
+                break
+    finally:
+        table.flush()
     lines.note(reading)
     if table.blanks:
         reading.normalised.append(f"{plural(table.blanks, 'blank line')} passed over")

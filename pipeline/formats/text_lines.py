@@ -35,23 +35,29 @@ class TextLines:
         before = 0
         for block in self._blocks:
             data = block.buffer[: block.stop].tobytes()
-            self.ended = block.ended
+            wrong: Refusal | None = None
             try:
                 text = data.decode()
             except UnicodeDecodeError as error:
+                # The lines before the broken one are still read: they may have problems of their own.
                 start = data.rfind(b"\n", 0, error.start) + 1
-                raise Refusal(
+                text = data[:start].decode()
+                wrong = Refusal(
                     f"byte 0x{data[error.start]:02X} at byte {error.start - start + 1} of the line is not valid UTF-8: "
                     "save the file as UTF-8",
-                    before + data.count(b"\n", 0, error.start) + 1,
-                ) from None
+                    before + data.count(b"\n", 0, start) + 1,
+                )
+            self.ended = block.ended or wrong is not None
             if "\r\n" in text:
                 self.returns += text.count("\r\n")
                 text = text.replace("\r\n", "\n")
             batch = text.split("\n")
             batch.pop()
             before += len(batch)
-            yield batch
+            if batch:
+                yield batch
+            if wrong is not None:
+                raise wrong
 
     def __iter__(self) -> Iterator[str]:
         r"""The lines one by one, each with ``\\n``.

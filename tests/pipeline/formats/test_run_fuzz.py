@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.formats import text_blocks
+from pipeline.formats.limits import Limits
 from pipeline.run import Run, RunReading, Verdict
-from tests.pipeline.formats.run_targets import SCORED, full_lists, read, small_target
+from tests.pipeline.formats.run_targets import SCORED, full_lists, messages, read, small_target
 
 TARGET = small_target()
 
@@ -120,3 +122,21 @@ def test_random_text(text: str) -> None:
 )
 def test_random_json(tokens: list[str]) -> None:
     plausible(read("{" + "".join(tokens), TARGET))
+
+
+@pytest.mark.parametrize("name", ["trec", "csv", "tsv"])
+def test_block_borders_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file read in blocks of a few lines gives the report and the run of the file read at once."""
+    random_ = random.Random(11)
+    data = SCORED[name](full_lists())
+    whole = text_blocks.BLOCK
+    for _ in range(400):
+        changed = mutate(data, random_)
+        monkeypatch.setattr(text_blocks, "BLOCK", whole)
+        once = read(changed, TARGET)
+        monkeypatch.setattr(text_blocks, "BLOCK", random_.choice([130, 200, 333]))
+        pieces = read(changed, TARGET, limits=Limits(line_bytes=60))
+        if "line ends" in messages(once) + messages(pieces) or "limit for a line" in messages(pieces):
+            continue
+        assert once.report == pieces.report
+        assert (once.run and once.run.ranking_hash) == (pieces.run and pieces.run.ranking_hash)
