@@ -14,7 +14,8 @@ import polars as pl
 from pipeline.benchmark import TABLES, Average, Benchmark, BenchmarkInfo, Kind
 from pipeline.errors import BenchmarkError
 from pipeline.jobs.site import Site, open_site
-from pipeline.scoring.compiled import CompiledBenchmark, CompiledFileError
+from pipeline.scoring.compiled import CompiledBenchmark
+from pipeline.scoring.compiled_cache import FolderCache
 from pipeline.scoring.version import COMPILER_VERSION
 from store.access import benchmarks
 from store.errors import StoreError
@@ -157,32 +158,22 @@ def load_benchmark(site: Site, version_id: int) -> Benchmark:
 def load_compiled(site: Site, version_id: int) -> CompiledBenchmark:
     """The labels of a stored version, compiled once and cached; raises as ``load_benchmark``."""
     record = _with_content(site, version_id)
-    key = f"{record.slug}-{record.version}-{record.headline}-{record.content_hash}-{COMPILER_VERSION}.npz"
-    place = (str(site.compiled.folder), key)
+    key = f"{record.slug}-{record.version}-{record.headline}-{record.content_hash}-{COMPILER_VERSION}"
+    folder = site.settings.cache_folder / "compiled"
+    place = (str(folder), key)
     found = _RECENT.get(place)
-    if found is not None:
-        return found
-    compiled = _read_compiled(site, key)
-    if compiled is None:
-        from pipeline.scoring.compiler import compile_benchmark
-
-        compiled = compile_benchmark(load_benchmark(site, version_id))
-        site.compiled.put(key, compiled.save)
-    while len(_RECENT) >= _RECENT_LIMIT:
-        _RECENT.pop(next(iter(_RECENT)), None)
-    _RECENT[place] = compiled
-    return compiled
+    if found is None:
+        found = FolderCache(folder).compiled(key, lambda: _compile(load_benchmark(site, version_id)))
+        while len(_RECENT) >= _RECENT_LIMIT:
+            _RECENT.pop(next(iter(_RECENT)), None)
+        _RECENT[place] = found
+    return found
 
 
-def _read_compiled(site: Site, key: str) -> CompiledBenchmark | None:
-    path = site.compiled.get(key)
-    if path is None:
-        return None
-    try:
-        return CompiledBenchmark.load(path)
-    except (CompiledFileError, FileNotFoundError):
-        site.compiled.discard(key)
-        return None
+def _compile(benchmark: Benchmark) -> CompiledBenchmark:
+    from pipeline.scoring.compiler import compile_benchmark
+
+    return compile_benchmark(benchmark)
 
 
 def import_into_store(site: Site, benchmark: Benchmark, *, is_demo: bool = False) -> BenchmarkRecord:

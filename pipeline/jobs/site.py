@@ -6,23 +6,17 @@ from dataclasses import dataclass
 
 from pipeline.formats.limits import Limits
 from store.artifacts import ArtifactStore
-from store.cache import FileCache
 from store.database import Database
 from store.settings import Settings, get_settings
 
 
 @dataclass(frozen=True, eq=False)
 class Site:
-    """What every job needs.
-
-    Attributes:
-        compiled: compiled ground truth by key; can be made again at any time.
-    """
+    """What every job needs."""
 
     settings: Settings
     database: Database
     artifacts: ArtifactStore
-    compiled: FileCache
 
     @property
     def limits(self) -> Limits:
@@ -45,9 +39,4 @@ def open_site(settings: Settings | None = None) -> Site:
         StoreError: a setting cannot be used.
     """
     settings = settings or get_settings()
-    return Site(
-        settings,
-        Database(settings),
-        ArtifactStore.from_settings(settings),
-        FileCache.from_settings(settings, "compiled"),
-    )
+    return Site(settings, Database(settings), ArtifactStore.from_settings(settings))

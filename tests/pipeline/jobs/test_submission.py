@@ -135,7 +135,7 @@ def test_streams_and_hostile_file_names(sqlite_site: Site, demo_run_file: MakeRu
 
 def test_the_daily_limit_refuses_and_stores_nothing(sqlite_site: Site, demo_run_file: MakeRun) -> None:
     settings = sqlite_site.settings.model_copy(update={"limit_submissions_per_day": 1})
-    site = Site(settings, sqlite_site.database, sqlite_site.artifacts, sqlite_site.compiled)
+    site = Site(settings, sqlite_site.database, sqlite_site.artifacts)
     path = demo_run_file(site)
     submit_run(site, check_run(site, path, "demo-tools"), path, METADATA, publish=True)
     other = demo_run_file(site, shift=1, name="other.trec")

@@ -13,9 +13,8 @@ from pipeline.benchmark import Average, Benchmark
 from pipeline.errors import BenchmarkError
 from pipeline.identifiers import IdTable
 from pipeline.scoring import compiled as compiled_module
-from pipeline.scoring import compiled_cache
 from pipeline.scoring.compiled import CompiledBenchmark, CompiledFileError
-from pipeline.scoring.compiled_cache import FolderCache, cache_key, compiled_benchmark
+from pipeline.scoring.compiled_cache import FolderCache
 from pipeline.scoring.compiler import compile_benchmark
 from tests.pipeline.scoring.small_benchmarks import benchmark, canonical, frame
 
@@ -133,9 +132,9 @@ def test_a_damaged_or_outdated_file_is_refused_and_the_cache_builds_it_again(
     bench: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiled = compile_benchmark(bench)
-    cache = FolderCache(tmp_path / ".compiled")
-    path = cache.path(cache_key(bench.content_hash))
-    assert same(compiled_benchmark(bench, cache), compiled)
+    cache = FolderCache(tmp_path / "compiled")
+    path = cache.path("key")
+    assert same(cache.compiled("key", lambda: compiled), compiled)
     good = path.read_bytes()
     flipped = bytearray(good)
     flipped[good.index(b"members.npy") + 200] ^= 1
@@ -143,32 +142,26 @@ def test_a_damaged_or_outdated_file_is_refused_and_the_cache_builds_it_again(
         path.write_bytes(bad)
         with pytest.raises(CompiledFileError, match="build it again"):
             CompiledBenchmark.load(path)
-        assert same(compiled_benchmark(bench, cache), compiled)
+        assert same(cache.compiled("key", lambda: compiled), compiled)
         assert same(CompiledBenchmark.load(path), compiled)
     monkeypatch.setattr(compiled_module, "COMPILER_VERSION", "of another time")
     with pytest.raises(CompiledFileError, match="another version"):
         CompiledBenchmark.load(path)
 
 
-def test_the_cache_is_used_and_takes_name_and_headline_from_the_benchmark(
-    bench: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cache = FolderCache(tmp_path)
-    compiled_benchmark(bench, cache)
-    assert [p.name for p in tmp_path.iterdir()] == [f"{cache_key(bench.content_hash)}.npz"]
-
-    def never(_: Benchmark) -> CompiledBenchmark:
+def test_the_cache_is_used(bench: Benchmark, tmp_path: Path) -> None:
+    def never() -> CompiledBenchmark:
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(compiled_cache, "_compile", never)
-    info = replace(bench.info, version="2", headline=Average.MICRO)
-    found = compiled_benchmark(replace(bench, info=info), cache)
-    assert (found.name, found.target.name, found.headline) == ("small@2", "small@2", Average.MICRO)
+    cache = FolderCache(tmp_path)
+    compiled = cache.compiled("key", lambda: compile_benchmark(bench))
+    assert same(cache.compiled("key", never), compiled)
     with pytest.raises(AssertionError, match="compiled again"):
-        compiled_benchmark(replace(bench, content_hash="1" * 64), cache)
+        cache.compiled("another key", never)
 
 
 def test_a_folder_that_cannot_be_written_is_no_obstacle(bench: Benchmark, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("a file where the folder should be")
-    assert same(compiled_benchmark(bench, FolderCache(blocked / "cache")), compile_benchmark(bench))
+    compiled = compile_benchmark(bench)
+    assert same(FolderCache(blocked / "cache").compiled("key", lambda: compiled), compiled)
