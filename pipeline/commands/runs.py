@@ -95,6 +95,7 @@ def score(
 ) -> None:
     """Score a run file under one label a query and under every valid combination; stores nothing."""
     from pipeline.formats.tables import TableFormat, write_table
+    from pipeline.jobs.submission import tie_band_note
     from pipeline.scoring.averages import scores_json, summarise
     from pipeline.scoring.scores import score_run
 
@@ -107,7 +108,10 @@ def score(
         else:
             typer.echo(output.describe_report(report))
         raise typer.Exit(1)
-    summary = summarise(score_run(compiled, reading.run, ks), compiled)
+    scores = score_run(compiled, reading.run, ks)
+    summary = summarise(scores, compiled)
+    band = tie_band_note(scores)
+    warnings = [*report.notes, *([band] if band else [])]
     if format is ScoreFormat.JSON:
         total = len(compiled.target.queries)
         output.print_json(
@@ -118,7 +122,7 @@ def score(
                     "format": report.format,
                     "ranking_hash": reading.run.ranking_hash,
                     "flags": list(report.flags),
-                    "warnings": list(report.notes),
+                    "warnings": warnings,
                 },
                 "scores": scores_json(summary),
                 "queries": {"total": total, "missing": total - reading.run.queries_answered},
@@ -135,7 +139,7 @@ def score(
             f"\n{compiled.name}: points (× 100) over all {total:,} queries, {reading.run.queries_answered:,} answered; "
             f"the headline is the {compiled.headline} average."
         )
-        for note in report.notes:
+        for note in warnings:
             typer.echo(f"note: {note}")
 
 

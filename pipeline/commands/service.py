@@ -28,8 +28,11 @@ def serve(
     from pipeline.jobs.durable import is_embedded
     from pipeline.jobs.first_start import prepared_site
     from pipeline.jobs.serving import Supervisor, server_command, worker_command
+    from pipeline.jobs.warm_up import warm_up
 
     site = prepared_site(say=_say)
+    _say("making the scoring kernels ready (half a minute at the very first start)")
+    warm_up(site)
     address, number = host or site.settings.host, port or site.settings.port
     command, environment, folder = server_command(site.settings, address, number)
     environment = os.environ | environment

@@ -20,6 +20,7 @@ from pipeline.jobs.site import Site
 from pipeline.run import Order, RunReading
 from pipeline.scoring.averages import summarise
 from pipeline.scoring.compiled import CompiledBenchmark
+from pipeline.scoring.run_facts import run_facts
 from pipeline.scoring.scores import RunScores, score_run
 from pipeline.scoring.version import SCORER_VERSION
 from store.access import benchmarks, retrievers, runs, submissions
@@ -153,7 +154,21 @@ def check_run(
         )
         reading = replace(reading, report=report)
     assert reading.run is not None
-    return CheckedRun(version, reading, score_run(compiled, reading.run, version.ks), sha256, size, order, part)
+    scores = score_run(compiled, reading.run, version.ks)
+    band = tie_band_note(scores)
+    if band:
+        reading = replace(reading, report=replace(reading.report, notes=(*reading.report.notes, band)))
+    return CheckedRun(version, reading, scores, sha256, size, order, part)
+
+
+def tie_band_note(scores: RunScores) -> str | None:
+    """What other orders of tied tools could make of NDCG at the headline cutoff, in words; None without such ties."""
+    k = 10 if 10 in scores.cutoffs else scores.cutoffs[0]
+    facts = run_facts(scores, k)
+    if not facts.tied_tools:
+        return None
+    old, new = (" to ".join(f"{100 * end:.1f}" for end in band) for band in (facts.old_band, facts.new_band))
+    return f"other orders of the tied tools could give NDCG@{k} of {old} (old) and {new} (new)"
 
 
 def submit_run(
