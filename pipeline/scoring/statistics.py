@@ -18,6 +18,7 @@ import numpy.typing as npt
 from pipeline.benchmark import Average
 from pipeline.scoring.averages import mean
 from pipeline.scoring.illusion import NO_GAIN
+from pipeline.scoring.random_words import STEP, mix, stream
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -226,31 +227,22 @@ def illusion_intervals(
 
 
 @numba.njit(cache=True, nogil=True)
-def _mix(value):  # type: ignore[no-untyped-def]
-    """The finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014)."""
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
-
-
-@numba.njit(cache=True, nogil=True)
 def _resample(values, bounds, seed, sums):  # type: ignore[no-untyped-def]
     """Sums of resampled rows: ``sums[b, d]`` over as many draws from domain d as it has queries."""
     resamples, domains, scores = sums.shape
-    step = np.uint64(0x9E3779B97F4A7C15)
     half = np.uint64(32)
     low = np.uint64(0xFFFFFFFF)
     total = np.empty(scores)
     for b in range(resamples):
-        state = _mix(_mix(seed + step) + np.uint64(b) * step)
+        state = stream(seed, np.uint64(b))
         for d in range(domains):
             start, count = bounds[d], bounds[d + 1] - bounds[d]
             size = np.uint64(count)
             total[:] = 0.0
             i = 0
             while i < count:
-                state += step
-                word = _mix(state)
+                state += STEP
+                word = mix(state)
                 # Each half of 64 random bits draws one query, by multiplication instead of division.
                 first = start + np.int64(((word & low) * size) >> half)
                 for s in range(scores):
