@@ -150,6 +150,7 @@ def choose_arrangement(board: pl.DataFrame) -> Arrangement:
     for place, column in enumerate(shown):
         with left if place % 2 == 0 else right:
             chosen[column] = permalinks.several(FILTERS[column], options[column], PREFIX + column, placeholder="all")
+    st.button("Show everything again", on_click=permalinks.reset(cleared()), width="stretch", key="lb_clear_all")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         sort = permalinks.select("Sort by", [str(s) for s in SortKey], PREFIX + "sort", str(SortKey.RANK))
         reverse = permalinks.switch("Reverse", PREFIX + "reverse")
@@ -162,7 +163,6 @@ def choose_arrangement(board: pl.DataFrame) -> Arrangement:
         [key for key in usual if key != "retriever"],
         format_func=lambda key: titles[key],
     )
-    st.button("Show everything again", on_click=permalinks.reset(cleared()), width="stretch", key="lb_clear_all")
     return Arrangement(Filters(chosen, search), SortKey(sort), bool(reverse), tuple(columns))
 
 

@@ -48,8 +48,8 @@ def finding(figure: Figure, board: pl.DataFrame) -> str:
     if most == 0:
         return "Counting every valid answer changes nothing here: no run found a valid answer beyond the label."
     order = "nobody changes rank" if moved == 0 else f"{whole(moved)} of {whole(both.height)} change rank"
-    gained = f"{points(least)} to {points(most)} points"
-    return (
-        f"**One label a query underestimates these {whole(both.height)} retrievers by {gained}** "
-        f"(mean {points(mean)}); {order}."
-    )
+    same = points(least) == points(most)
+    gained = f"{points(most)} points" if same else f"{points(least)} to {points(most)} points"
+    mean_said = "" if same else f" (mean {points(mean)})"
+    what = "retrievers" if both["retriever_key"].n_unique() == both.height else "runs"
+    return f"**One label a query underestimates these {whole(both.height)} {what} by {gained}**{mean_said}; {order}."

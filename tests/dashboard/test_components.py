@@ -12,7 +12,9 @@ import pytest
 from dashboard.charts.palette import Ground
 from dashboard.components.board import BoardView, Filters, SortKey, filter_options, narrowed, ordered
 from dashboard.components.board_table import as_shown, as_text, flag_words, visible_columns
+from dashboard.components.controls import Figure, Scope
 from dashboard.components.downloads import parquet_bytes
+from dashboard.components.findings import finding
 from dashboard.components.numbers import MINUS, decimals_of, figure_text, points, size, whole
 from dashboard.components.paired import Group, agreement, mean_lift, paired_cells, paired_latex
 from dashboard.components.permalinks import address
@@ -20,6 +22,7 @@ from dashboard.components.run_detail import safe_ending
 from dashboard.components.untrusted import plain, web_address
 from pipeline.formats.tables import TableFormat, write_table
 from store.access.leaderboard import RUN_COLUMNS
+from store.records import BenchmarkRecord
 
 FIGURES = {
     "old": pl.Float64, "new": pl.Float64, "lift": pl.Float64, "old_printed": pl.String, "new_printed": pl.String,
@@ -219,3 +222,34 @@ def test_addresses_within_the_site() -> None:
 )
 def test_only_the_ending_of_a_file_name_is_used(name: str | None, ending: str) -> None:
     assert safe_ending(name) == ending
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([(0.4, 0.5), (0.5, 0.52)], "these 2 retrievers by 2.0 to 10.0 points** (mean 6.0); 2 of 2 change rank."),
+        ([(0.4, 0.5), (0.6, 0.7)], "these 2 retrievers by 10.0 points**; nobody changes rank."),
+        ([(0.4, 0.5)], "lifts the one retriever here by **10.0 points**."),
+        ([(0.4, 0.4), (0.5, 0.5)], "changes nothing here"),
+        ([(0.4, None)], ""),
+    ],
+)
+def test_the_finding_says_what_the_board_says(rows: list[tuple[float, float | None]], said: str) -> None:
+    made = [
+        {
+            "old": old,
+            "new": new,
+            "retriever_key": f"k{place}",
+            "rank_change": (1 if place else -1) * (said.endswith("2 change rank.")) if new is not None else None,
+        }
+        for place, (old, new) in enumerate(rows)
+    ]
+    stored = BenchmarkRecord(
+        id=1, slug="b", version="1", title="B", kind="tool", licence="", source="", revision="", headline="macro",
+        parents=(), content_hash="c", queries=1, tools=1, subqueries=0, equivalents=0, combinations=1, domains=(),
+        sources=(), statistics={}, ks=(10,), artifacts={}, compiled_key=None, citation="", notes=(), is_demo=False,
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )  # fmt: skip
+    figure = Figure(stored, BoardView.BOTH, "NDCG", 10, Scope("macro average", "macro"))
+    sentence = finding(figure, board(*made))
+    assert said in sentence if said else sentence == ""
