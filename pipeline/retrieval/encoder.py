@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -207,6 +208,8 @@ class EndpointEncoder:
     batch_tokens = 16384
 
     def __init__(self, spec: ModelSpec, contract: Contract) -> None:
+        # Its table of prices is in the package; without this it asks the internet for a newer one on import.
+        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
         try:
             import litellm
         except ImportError as error:

@@ -7,8 +7,17 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.benchmark import COMBINATIONS, EQUIVALENTS, GROUND_TRUTH, QUERIES, SUBQUERIES, TOOLS, Benchmark
-from pipeline.benchmark import BenchmarkInfo, Kind
+from pipeline.benchmark import (
+    COMBINATIONS,
+    EQUIVALENTS,
+    GROUND_TRUTH,
+    QUERIES,
+    SUBQUERIES,
+    TOOLS,
+    Benchmark,
+    BenchmarkInfo,
+    Kind,
+)
 from pipeline.formats.benchmark_folder import read_benchmark_folder
 from pipeline.retrieval.retrieve import Retrieval
 from pipeline.scoring.averages import scores_json, summarise
@@ -29,7 +38,9 @@ def benchmark(
     return Benchmark(
         info=BenchmarkInfo("small", "Small", kind, "1"),
         tools=pl.DataFrame([(i, d, i.upper(), "", "", "") for i, d in tools.items()], schema=TOOLS, orient="row"),
-        queries=pl.DataFrame([(i, t, instruction, "", "") for i, (t, _) in queries.items()], schema=QUERIES, orient="row"),
+        queries=pl.DataFrame(
+            [(i, t, instruction, "", "") for i, (t, _) in queries.items()], schema=QUERIES, orient="row"
+        ),
         ground_truth=pl.DataFrame([(i, ids) for i, (_, ids) in queries.items()], schema=GROUND_TRUTH, orient="row"),
         subqueries=pl.DataFrame(list(subqueries), schema=SUBQUERIES, orient="row"),
         equivalents=pl.DataFrame(schema=EQUIVALENTS),

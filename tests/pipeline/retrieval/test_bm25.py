@@ -13,7 +13,23 @@ from pipeline.retrieval.models import resolve_model
 from pipeline.retrieval.retrieve import retrieve
 from tests.pipeline.retrieval.small import benchmark, old_figures, ranking
 
-WORDS = "weather city convert currency amount mail send file image text search flight book price map".split()
+WORDS = [
+    "weather",
+    "city",
+    "convert",
+    "currency",
+    "amount",
+    "mail",
+    "send",
+    "file",
+    "image",
+    "text",
+    "search",
+    "flight",
+    "book",
+    "price",
+    "map",
+]
 
 
 def texts(count: int, seed: int, longest: int = 8) -> list[str]:
