@@ -40,11 +40,6 @@ def available(version_id: int, stamp: str) -> pl.DataFrame:
     return _available(_place(), version_id, stamp)
 
 
-def scores(version_id: int, stamp: str) -> pl.DataFrame:
-    """All figures of the board's runs, long, with sources left out."""
-    return _scores(_place(), version_id, stamp)
-
-
 def _place() -> str:
     """Two sites in one process (tests) never share what is kept."""
     return the_site().database.url
@@ -72,13 +67,6 @@ def _available(place: str, version_id: int, stamp: str) -> pl.DataFrame:
     del place, stamp
     with the_site().database.reading() as session:
         return board_access.available(session, version_id)
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _scores(place: str, version_id: int, stamp: str) -> pl.DataFrame:
-    del place, stamp
-    with the_site().database.reading() as session:
-        return board_access.scores(session, version_id)
 
 
 def paired(version_id: int, stamp: str, k: int) -> pl.DataFrame:
