@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from pipeline.benchmark import Average
 from pipeline.scoring.compiled import CompiledBenchmark
 from pipeline.scoring.kernel import METRICS
 from pipeline.scoring.scores import RunScores
@@ -31,12 +32,26 @@ SUMMARY = {
 
 _COLUMN = re.compile(rf"(old|new)_({'|'.join(METRICS)})@(\d+)")
 
-_Scores = dict[tuple[str, str, int], npt.NDArray[np.float64]]
+#: (view, metric, K) → score of every query.
+ScoreColumns = dict[tuple[str, str, int], npt.NDArray[np.float64]]
 
 
 def mean(values: list[float]) -> float:
     """The mean, summed exactly and rounded once; independent of the order of ``values``."""
     return math.fsum(values) / len(values)
+
+
+def average_of(values: npt.NDArray[np.float64], domain_of: npt.NDArray[np.integer], average: Average) -> float:
+    """One figure of per-query values: the mean of the domains' means, or over all queries.
+
+    Args:
+        values: (queries,).
+        domain_of: (queries,), domain of each query; only domains with queries count.
+        average: which mean.
+    """
+    if average is Average.MICRO:
+        return mean(values.tolist())
+    return mean([mean(values[domain_of == domain].tolist()) for domain in np.unique(domain_of)])
 
 
 def summarise(scores: RunScores | pl.DataFrame, compiled: CompiledBenchmark) -> pl.DataFrame:
@@ -53,7 +68,7 @@ def summarise(scores: RunScores | pl.DataFrame, compiled: CompiledBenchmark) -> 
     Raises:
         ValueError: the frame does not have one row for each query of the benchmark, in its order.
     """
-    columns = _columns(scores, compiled)
+    columns = score_columns(scores, compiled)
     total = len(compiled.queries)
     if total == 0:
         return pl.DataFrame(schema=SUMMARY)
@@ -104,7 +119,12 @@ def scores_json(summary: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def _columns(scores: RunScores | pl.DataFrame, compiled: CompiledBenchmark) -> _Scores:
+def score_columns(scores: RunScores | pl.DataFrame, compiled: CompiledBenchmark) -> ScoreColumns:
+    """The per-query scores of one run by (view, metric, K); float64 (queries,) each.
+
+    Raises:
+        ValueError: the frame does not have one row for each query of the benchmark, in its order.
+    """
     if isinstance(scores, RunScores):
         return {
             (view, metric, k): values[m, j]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.benchmark import Average
-from pipeline.scoring.averages import mean
+from pipeline.scoring.averages import average_of
 from pipeline.scoring.scores import RunScores
 
 
@@ -49,7 +48,11 @@ def run_facts(scores: RunScores, k: int = 10) -> RunFacts:
     if k not in scores.cutoffs:
         raise ValueError(f"the run was scored at {list(scores.cutoffs)}, not at {k}")
     j = scores.cutoffs.index(k)
-    facts, band = scores.facts, scores.band
+    facts, band, compiled = scores.facts, scores.band, scores.compiled
+
+    def headline(values: npt.NDArray[np.float64]) -> float:
+        return average_of(values, compiled.domain_of, compiled.headline)
+
     shown = int(np.minimum(facts.retrieved, k).sum())
     return RunFacts(
         k=k,
@@ -58,16 +61,7 @@ def run_facts(scores: RunScores, k: int = 10) -> RunFacts:
         judged=1 - int(facts.unjudged[j].sum()) / shown if shown else None,
         tied_queries=int(np.count_nonzero(facts.ties[j])),
         tied_tools=int(facts.ties[j].sum()),
-        old_band=(_headline(scores, band.old_low[j]), _headline(scores, band.old_high[j])),
-        new_band=(_headline(scores, band.new_low[j]), _headline(scores, band.new_high[j])),
+        old_band=(headline(band.old_low[j]), headline(band.old_high[j])),
+        new_band=(headline(band.new_low[j]), headline(band.new_high[j])),
         band_is_exact=bool(band.exact[j].all()),
     )
-
-
-def _headline(scores: RunScores, values: npt.NDArray[np.float64]) -> float:
-    """The benchmark's headline average of per-query values."""
-    compiled = scores.compiled
-    if compiled.headline is Average.MICRO:
-        return mean(values.tolist())
-    domains = range(len(compiled.domain_names))
-    return mean([mean(values[compiled.domain_of == d].tolist()) for d in domains])

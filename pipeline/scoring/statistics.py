@@ -213,7 +213,17 @@ def illusion_intervals(
     """
     rows = [base_old, base_new, tuned_old, tuned_new]
     found = resample_means(rows, domain_of, average, resamples=resamples, seed=seed)
-    estimate, samples = found.estimate, found.samples
+    return illusion_of(found.estimate, found.samples, confidence)
+
+
+def illusion_of(estimate: FloatArray, samples: FloatArray, confidence: float = CONFIDENCE) -> IllusionIntervals:
+    """The intervals behind a gain split, from means that were resampled together.
+
+    Args:
+        estimate: (4,), means of base old, base new, tuned old and tuned new.
+        samples: (4, resamples), the same on every resample.
+        confidence: nominal coverage.
+    """
     old, new = samples[2] - samples[0], samples[3] - samples[1]
     old_value, new_value = float(estimate[2] - estimate[0]), float(estimate[3] - estimate[1])
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from pipeline.benchmark import Average
-from pipeline.scoring.averages import mean
+from pipeline.scoring.averages import average_of
 from pipeline.scoring.holm import holm
 from pipeline.scoring.randomization import FLIPS, SEED, compare_pairs, query_weights
 
@@ -93,10 +93,3 @@ def tie_groups(
             rows.append((order[other], other + 1, value, group, order[leader], difference, p, p_holm))
         leader = following
     return pl.DataFrame(rows, schema=TIE_GROUPS, orient="row")
-
-
-def average_of(values: npt.NDArray[np.float64], domain_of: npt.NDArray[np.integer], average: Average) -> float:
-    """The headline mean of per-query values, summed exactly as in a summary."""
-    if average is Average.MICRO:
-        return mean(values.tolist())
-    return mean([mean(values[domain_of == domain].tolist()) for domain in np.unique(domain_of)])
