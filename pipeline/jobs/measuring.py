@@ -137,12 +137,12 @@ def _distinct(benchmark: Benchmark, contract: Contract, method: Method) -> dict[
     }
 
 
-def shards(site: Site, evaluation: Evaluation, size: int = SHARD_TEXTS) -> list[Shard]:
+def shards(site: Site, evaluation: Evaluation) -> list[Shard]:
     """Every text of an evaluation in shards, always the same ones."""
     return [
-        Shard(stage, start, min(start + size, len(texts)))
+        Shard(stage, start, min(start + SHARD_TEXTS, len(texts)))
         for stage, texts in stage_texts(site, evaluation).items()
-        for start in range(0, len(texts), size)
+        for start in range(0, len(texts), SHARD_TEXTS)
     ]
 
 

@@ -43,6 +43,7 @@ class Served:
             "EQUIRANK_HOME": str(home),
             "EQUIRANK_DATABASE_URL": database_url,
             "EQUIRANK_PUBLIC_URL": self.url,
+            "EQUIRANK_DEMO_RUNS": "false",
         }
 
     def equirank(self, *words: str) -> str:
