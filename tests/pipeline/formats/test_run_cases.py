@@ -111,16 +111,28 @@ def test_other_benchmark_is_named(runs: Path, target: RunTarget) -> None:
     assert asked[0] == "toolACE_query_0"
 
 
+def peak_bytes() -> int:
+    """Most memory this process has had resident.
+
+    ``ru_maxrss`` begins with the parent's peak on Linux (it survives ``exec``), so the kernel's own figure comes first.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        return next(int(line.split()[1]) << 10 for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
 _BOMB = """
-import resource, sys
+import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tests.pipeline.formats.run_targets import folder_target
+from tests.pipeline.formats.test_run_cases import peak_bytes
 from pipeline.formats.run_file import read_run
 report = read_run(Path(sys.argv[3]), folder_target(Path(sys.argv[2]))).report
 assert report.verdict == "refuse", report
 assert "limit" in report.problems[0].message, report
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(peak_bytes())
 """
 
 
@@ -136,9 +148,7 @@ def test_bomb_is_refused_in_little_memory(shared: Path, runs: Path) -> None:
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=root, check=False)
     assert done.returncode == 0, done.stderr
-    unit = 1 if sys.platform == "darwin" else 1024
-    assert int(done.stdout) * unit < 300e6, f"{int(done.stdout) * unit / 1e6:.0f} MB"
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss > 0
+    assert int(done.stdout) < 300e6, f"{int(done.stdout) / 1e6:.0f} MB"
 
 
 def test_real_runs_read_as_the_reference_reads_them(shared: Path) -> None:
