@@ -78,7 +78,8 @@ def _margins(queries: FloatArray, tools: FloatArray) -> FloatArray:
     )
     lengths = np.sqrt(np.einsum("ij,ij->i", queries, queries, dtype=np.float64))
     bound = 2.02 * (queries.shape[1] + 4) * _ROUNDOFF * lengths * longest
-    return np.nextafter(bound.astype(np.float32), np.float32(np.inf))
+    margins: FloatArray = np.nextafter(bound.astype(np.float32), np.float32(np.inf))
+    return margins
 
 
 class _NumpyProducts:
