@@ -54,6 +54,20 @@ def average_of(values: npt.NDArray[np.float64], domain_of: npt.NDArray[np.intege
     return mean([mean(values[domain_of == domain].tolist()) for domain in np.unique(domain_of)])
 
 
+def scopes(
+    compiled: CompiledBenchmark,
+) -> list[tuple[str, str | None, Average, npt.NDArray[np.bool_]]]:
+    """Macro, micro and every domain: name of the average, domain, which mean, which queries."""
+    everything = np.ones(len(compiled.queries), dtype=np.bool_)
+    found: list[tuple[str, str | None, Average, npt.NDArray[np.bool_]]] = [
+        ("macro", None, Average.MACRO, everything),
+        ("micro", None, Average.MICRO, everything),
+    ]
+    for d, name in enumerate(compiled.domain_names):
+        found.append(("domain", name, Average.MICRO, compiled.domain_of == d))
+    return found
+
+
 def summarise(scores: RunScores | pl.DataFrame, compiled: CompiledBenchmark) -> pl.DataFrame:
     """All averages of one run.
 
