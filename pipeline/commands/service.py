@@ -31,8 +31,7 @@ def serve(
     from pipeline.jobs.warm_up import warm_up
 
     site = prepared_site(say=_say)
-    _say("making the scoring kernels ready (half a minute at the very first start)")
-    warm_up(site)
+    warm_up(site, _say)
     address, number = host or site.settings.host, port or site.settings.port
     command, environment, folder = server_command(site.settings, address, number)
     environment = os.environ | environment
