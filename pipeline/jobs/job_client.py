@@ -100,7 +100,7 @@ class Job:
         return self.state in (JobState.FAILED, JobState.CANCELLED)
 
 
-def submit(site: Site, request: EvaluationRequest, *, priority: int = 1) -> str:
+def submit(site: Site, request: EvaluationRequest, *, priority: int = 10) -> str:
     """Ask for an evaluation; returns the job's id.
 
     The same benchmark version, contract, method and options always are the same job: one that waits, runs or is done
@@ -109,7 +109,7 @@ def submit(site: Site, request: EvaluationRequest, *, priority: int = 1) -> str:
     Args:
         site: where the benchmark is stored.
         request: what to measure.
-        priority: jobs with a smaller number go first.
+        priority: 1 or more; jobs with a smaller number go first.
 
     Raises:
         NotFound, BenchmarkError, ModelError, UsageError: as ``resolve_request``.
@@ -174,6 +174,20 @@ def job(site: Site, job_id: str) -> Job:
     if not found:
         raise NotFound(f"there is no job {job_id!r}")
     return _jobs(site, found)[0]
+
+
+def counts(site: Site) -> dict[str, dict[JobState, int]]:
+    """How many jobs wait and run, by queue; empty when nothing does.
+
+    Raises:
+        DatabaseUnavailable: the jobs cannot be reached.
+    """
+    found: dict[str, dict[JobState, int]] = {}
+    for status in job_client(site).list_workflows(name=EVALUATE, status=list(_OPEN), load_input=False):
+        queue = found.setdefault(status.queue_name or "", {})
+        state = _STATES[status.status]
+        queue[state] = queue.get(state, 0) + 1
+    return found
 
 
 def log(site: Site, job_id: str) -> list[LogLine]:

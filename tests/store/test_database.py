@@ -199,7 +199,9 @@ def test_a_missing_driver_names_the_extra(tmp_path, monkeypatch):
         Database(Settings(home=tmp_path, database_url="postgresql://person:sesame@db.example/equirank"))
 
 
-@pytest.mark.parametrize("url", ["mysql://person:sesame@db.example/equirank", "sesame", "sqlite://", "sqlite:///:memory:"])
+@pytest.mark.parametrize(
+    "url", ["mysql://person:sesame@db.example/equirank", "sesame", "sqlite://", "sqlite:///:memory:"]
+)
 def test_other_databases_are_refused(tmp_path, url):
     with pytest.raises(DatabaseUnavailable, match="EQUIRANK_DATABASE_URL") as caught:
         Database(Settings(home=tmp_path, database_url=url))

@@ -1,0 +1,99 @@
+"""``equirank retrieve`` and ``equirank worker`` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipeline.jobs.first_start import demo_folder
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+FOLDER = str(demo_folder("tools"))
+
+
+@pytest.fixture(scope="module")
+def equirank(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs ``equirank …`` in a home of its own, without a hub."""
+    home = tmp_path_factory.mktemp("home")
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        settings = {name: value for name, value in os.environ.items() if not name.startswith("EQUIRANK_")}
+        settings |= {"EQUIRANK_HOME": str(home), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **environment}
+        command = [sys.executable, "-m", "pipeline.cli", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, env=settings, check=False)
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    return run
+
+
+def test_a_folder_is_retrieved_on_without_a_database(equirank: Run, tmp_path: Path) -> None:
+    away = {"EQUIRANK_DATABASE_URL": "postgresql://me:secret@127.0.0.1:1/none", "EQUIRANK_HOME": str(tmp_path / "home")}
+    out = tmp_path / "run.trec"
+    done = equirank("retrieve", "-b", FOLDER, "-m", "bm25", "--out", str(out), "--depth", "20", **away)
+    assert done.returncode == 0, done.stderr
+    assert out.read_text().splitlines()[0].split()[-1] == "bm25s-full-doc-card"
+    checked = equirank("validate", str(out), "-b", FOLDER, "--format", "json", **away)
+    assert checked.returncode == 0
+    assert json.loads(checked.stdout)["verdict"] == "accept"
+    assert json.loads(checked.stdout)["counts"]["depth"] == 20
+    assert not (tmp_path / "home" / "equirank.sqlite3").exists()
+
+
+def test_a_stored_run_is_private_and_measured_once(equirank: Run) -> None:
+    command = ("retrieve", "-b", "demo-tools", "-m", "bm25", "--method", "sub-query", "--format", "json")
+    first = equirank(*command)
+    assert first.returncode == 0, first.stderr
+    said = json.loads(first.stdout)
+    assert "token=" in said["permalink"]
+    assert json.loads(equirank(*command).stdout) == said
+    shown = json.loads(equirank("runs", "show", said["run_id"], "--format", "json").stdout)
+    run = shown["run"]
+    assert (run["provenance"], run["method"], run["level"]) == ("measured", "sub-query", "sub-query")
+    assert run["contract"] == "card" and run["contract_hash"]
+    assert run["efficiency"]["index_bytes"] > 0
+    assert (run["state"], run["visibility"]) == ("scored", "private")
+    assert any("†" in note for note in run["notes"])
+    assert shown["scores"]["new"]["NDCG@10"]["macro"] >= shown["scores"]["old"]["NDCG@10"]["macro"] > 0.2
+    assert equirank("runs", "publish", said["run_id"]).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("-b", FOLDER, "-m", "bm25"), 2, "--out"),
+        (("-b", "demo-tools", "-m", "no-such-model"), 3, "no-such-model"),
+        (("-b", "demo-tools", "-m", "minilm", "--method", "magic"), 2, "full-doc"),
+        (("-b", "demo-tools", "-m", "bm25", "--method", "adapter"), 2, "dense"),
+        (("-b", "demo-tools", "-m", "nobody/nothing"), 3, "commit"),
+        (("-b", "demo-tools", "-m", "nobody/nothing@" + "0" * 40), 3, "hub cannot be reached"),
+        (("-b", "nothing-here", "-m", "bm25"), 1, "nothing-here"),
+        (("-b", FOLDER, "-m", "bm25", "--out", "/nowhere/at/all/run"), 2, "no folder"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(equirank: Run, arguments: tuple[str, ...], code: int, says: str) -> None:
+    done = equirank("retrieve", *arguments)
+    assert done.returncode == code, done.stderr
+    assert says in done.stderr
+
+
+def test_a_worker_on_sqlite_says_what_to_set(equirank: Run) -> None:
+    done = equirank("worker", "--queues", "cpu")
+    assert done.returncode == 3
+    assert "EQUIRANK_DATABASE_URL" in done.stderr and "EQUIRANK_ARTIFACT_URL" in done.stderr
+    assert equirank("worker", "--queues", "tpu").returncode == 2
+
+
+def test_the_web_process_loads_no_model() -> None:
+    code = (
+        "import sys, dashboard.asgi, pipeline.jobs.job_client, pipeline.jobs.estimate; "
+        "print([m for m in ('torch', 'sentence_transformers', 'transformers', 'litellm') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[-2] == "[]"
