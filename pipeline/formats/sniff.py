@@ -109,7 +109,7 @@ def refuse_foreign(head: bytes) -> None:
         raise Refusal(
             "this is a web page (HTML), perhaps an error page that was saved in place of the run: get the file again"
         )
-    if start.startswith(b"<") and b">" in start and not _is_trec_line(head.lstrip()):
+    if start.startswith(b"<") and b">" in start and not _is_table_line(head.lstrip()):
         raise Refusal("this is XML or HTML, not a run file: write the run as TREC, JSON, CSV or Parquet")
 
 
@@ -145,17 +145,21 @@ def text_shape(head: bytes, complete: bool) -> Shape:
         complete: whether that is the whole text.
     """
     start = head.lstrip(b" \t\r\n")
-    if start[:1] in (b"{", b"[") and not _is_trec_line(start):
+    if start[:1] in (b"{", b"[") and not _is_table_line(start):
         return Shape.JSONL if _is_jsonl(start, complete) else Shape.JSON
     return _table_shape(head, complete)
 
 
-_TREC_LINE = re.compile(rb"\S+[ \t]+\S+[ \t]+\S+[ \t]+-?[0-9]+[ \t]+[-+.0-9eE]+[ \t]+\S+[ \t]*(?:\r|\n|$)")
+_NUMBER = rb"[-+.0-9eE]+"
+_TABLE_LINE = re.compile(
+    rb"(?:\S+[ \t]+\S+[ \t]+\S+[ \t]+-?[0-9]+[ \t]+" + _NUMBER + rb"[ \t]+\S+[ \t]*"
+    rb"|[^\t\r\n]+\t[^\t\r\n]+\t" + _NUMBER + rb"|[^,\r\n]+,[^,\r\n]+," + _NUMBER + rb")(?:[\r\n]|$)"
+)
 
 
-def _is_trec_line(start: bytes) -> bool:
-    """Whether a text begins with a line of TREC: a number after a number, and no comma, is neither JSON nor XML."""
-    return _TREC_LINE.match(start) is not None
+def _is_table_line(start: bytes) -> bool:
+    """Whether a text begins with a line of TREC, TSV or CSV: numbers stand where neither JSON nor XML has them."""
+    return _TABLE_LINE.match(start) is not None
 
 
 def is_compressed_twice(head: bytes) -> bool:
@@ -223,13 +227,18 @@ def _table_shape(head: bytes, complete: bool) -> Shape:
                 return Shape.CSV
             if is_header(tabs):
                 return Shape.TSV
-        if len(text.split()) == 6:
-            votes[Shape.TREC] += 1
-        elif len(commas) in (3, 6):
-            votes[Shape.CSV] += 1
-        elif len(tabs) in (3, 6):
-            votes[Shape.TSV] += 1
+        words = text.split()
+        votes[Shape.TREC] += _fit(words) if len(words) == 6 else 0
+        votes[Shape.CSV] += _fit(commas)
+        votes[Shape.TSV] += _fit(tabs)
     return max((Shape.TREC, Shape.CSV, Shape.TSV), key=lambda shape: votes[shape])
+
+
+def _fit(cells: list[str]) -> int:
+    """How well a line fits three or six columns: 2 with a number where the score stands, 1 without, else 0."""
+    if len(cells) not in (3, 6):
+        return 0
+    return 2 if _looks_numeric(cells[2 if len(cells) == 3 else 4]) else 1
 
 
 def _cells(text: str, delimiter: str) -> list[str]:
