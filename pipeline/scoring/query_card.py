@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import polars as pl
 
@@ -206,26 +207,26 @@ def _truth(benchmark: Benchmark, query_id: str) -> tuple[str, ...]:
 
 def _combinations(rows: pl.DataFrame, truth: tuple[str, ...]) -> pl.DataFrame:
     """Valid combinations in compiled order, then the others; the first of equal sets stands for all."""
-    valid: dict[frozenset[str], dict[str, object]] = {}
-    others: list[dict[str, object]] = []
-
-    def place(row: dict[str, object]) -> tuple[float, list[bytes]]:
-        rrf = row["rrf_score"]
-        known = isinstance(rrf, float) and rrf == rrf  # NaN counts as unknown
-        return (-float(rrf) if known else float("inf"), sorted({t.encode() for t in row["tool_ids"] or ()}))  # type: ignore[arg-type, attr-defined]
-
-    for row in sorted(rows.iter_rows(named=True), key=place):
-        if row["verdict"] == Judgement.VALID.value and row["tool_ids"]:
-            valid.setdefault(frozenset(row["tool_ids"]), row)
+    sets = [frozenset(tools or ()) for tools in rows["tool_ids"].to_list()]
+    rrf = rows["rrf_score"].fill_nan(None).fill_null(-float("inf")).to_list()
+    counts = (rows["verdict"] == Judgement.VALID.value).fill_null(False).to_list()
+    first_of: dict[frozenset[str], int] = {}
+    others: list[int] = []
+    for i in sorted(range(len(sets)), key=lambda i: (-rrf[i], sorted(map(str.encode, sets[i])))):
+        if counts[i] and sets[i]:
+            first_of.setdefault(sets[i], i)
         else:
-            others.append(row)
-    labelled = valid.pop(frozenset(truth), dict.fromkeys(CARD_COMBINATIONS) | {"verdict": "valid"})
-    first = labelled | {"tool_ids": list(truth), "is_ground_truth": True}
-    kept = [first, *valid.values()] if truth else list(valid.values())
-    numbered = [row | {"combination": i} for i, row in enumerate(kept)] + [
-        row | {"combination": None} for row in others
-    ]
-    return pl.DataFrame([{name: row[name] for name in CARD_COMBINATIONS} for row in numbered], schema=CARD_COMBINATIONS)
+            others.append(i)
+    stated = first_of.pop(frozenset(truth), None)
+    columns = [name for name in CARD_COMBINATIONS if name != "combination"]
+    known = rows.select(columns)
+    labelled = known.clear(1).with_columns(verdict=pl.lit(Judgement.VALID.value)) if stated is None else known[[stated]]
+    labelled = labelled.with_columns(
+        pl.Series("tool_ids", [list(truth)], dtype=pl.List(pl.String)), is_ground_truth=pl.lit(True)
+    )
+    kept = pl.concat([labelled, known[list(first_of.values())]]).with_row_index("combination")
+    failed = known[others].with_columns(combination=pl.lit(None, dtype=pl.UInt32))
+    return pl.concat([kept, failed], how="diagonal").select(*CARD_COMBINATIONS).cast({"combination": pl.Int32})
 
 
 def _roles(
@@ -279,19 +280,23 @@ def _equivalents(verdicts: pl.DataFrame, names: Mapping[str, str], role_of: Mapp
 def _scores(combinations: pl.DataFrame, places: Mapping[str, Mapping[str, int]], k: int) -> pl.DataFrame:
     """Scores of every valid combination; sums in rank order, so they equal the kernel's bit for bit."""
     gain, best = gains().tolist(), ideal().tolist()
-    valid = combinations.filter(pl.col("combination").is_not_null()).select("combination", "tool_ids").rows()
-    rows = []
+    valid = combinations.filter(pl.col("combination").is_not_null()).select("combination", "tool_ids")
+    parts = [pl.DataFrame(schema=CARD_SCORES)]
     for run, rank_of in places.items():
-        for combination, tools in valid:
-            ranks = [rank_of.get(tool) for tool in tools]
-            hits = sorted(rank for tool in set(tools) if (rank := rank_of.get(tool, k + 1)) <= k)
-            size = len(set(tools))
+        columns: dict[str, list[Any]] = {"ranks": [], **{metric: [] for metric in METRICS}}
+        for tools in valid["tool_ids"].to_list():
+            columns["ranks"].append([rank_of.get(tool) for tool in tools])
+            distinct = set(tools)
+            hits = sorted(rank for tool in distinct if (rank := rank_of.get(tool, k + 1)) <= k)
             total = 0.0
             for rank in hits:
                 total += gain[rank - 1]
-            ndcg = total / best[min(size, k)]
-            rows.append((run, combination, tools, ranks, ndcg, len(hits) / size, float(len(hits) == size)))
-    return pl.DataFrame(rows, schema=CARD_SCORES, orient="row")
+            columns["NDCG"].append(total / best[min(len(distinct), k)])
+            columns["Recall"].append(len(hits) / len(distinct))
+            columns["Comp"].append(float(len(hits) == len(distinct)))
+        scored = valid.with_columns(pl.Series(name, values, CARD_SCORES[name]) for name, values in columns.items())
+        parts.append(scored.select(pl.lit(run).alias("run"), *list(CARD_SCORES)[1:]))
+    return pl.concat(parts)
 
 
 def _winners(scores: pl.DataFrame) -> pl.DataFrame:

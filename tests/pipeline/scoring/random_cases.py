@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+
+import polars as pl
 
 from pipeline.benchmark import Benchmark
 from pipeline.run import Run
@@ -78,6 +80,8 @@ def random_case(
                 for tool in rng.sample(names, min(depth, tools))
             }
     made = benchmark(names, labels, equivalents=equivalents, invalid=invalid)
+    rrf = [rng.choice([None, 0.5, 0.25, 0.125]) for _ in range(made.combinations.height)]
+    made = replace(made, combinations=made.combinations.with_columns(pl.Series("rrf_score", rrf, dtype=pl.Float64)))
     return Case(
         made, {q: v[0] for q, v in labels.items()}, {q: list(v[2]) for q, v in labels.items()}, combinations, outside,
         judged, results,
