@@ -18,7 +18,7 @@ from sqlmodel import Session
 
 from pipeline import published
 from pipeline.benchmark import Benchmark
-from pipeline.formats.ranking import ranking_frame, run_from_ranking
+from pipeline.formats.ranking import ranking_frame, run_of_frame
 from pipeline.jobs.benchmark_library import load_benchmark, load_compiled
 from pipeline.jobs.evaluation_request import Evaluation, EvaluationRequest, resolve_options
 from pipeline.jobs.site import Site
@@ -276,7 +276,7 @@ def store_run(site: Site, evaluation: Evaluation, ranked: Ranked) -> str:
     if known is not None:
         return known
     compiled = load_compiled(site, evaluation.version.id)
-    run = run_from_ranking(site.artifacts.get_frame(ranked.artifact), compiled.target)
+    run = run_of_frame(site.artifacts.get_frame(ranked.artifact), compiled.target)
     scores = score_run(compiled, run, evaluation.version.ks)
     columns = ("view", "metric", "k", "average", "domain", "value", "n")
     summary = summarise(scores, compiled).select(columns).with_columns(pl.col("domain").fill_null(""))

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from pipeline.formats.limits import Limits
 from pipeline.formats.parquet import positions_of
+from pipeline.formats.ranking import ranking_frame, run_of_frame
 from pipeline.formats.run_file import read_run
-from pipeline.formats.run_writer import ranking_frame, run_of_frame, write_trec
+from pipeline.formats.run_writer import write_trec
 from pipeline.run import Order, Run, Verdict
 from tests.pipeline.formats.run_targets import (
     SCORED,
