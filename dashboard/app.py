@@ -21,7 +21,9 @@ menu = {
     "Explore": [st.Page(f"{PAGES}/old_vs_new.py", title="Old vs new", url_path="old-vs-new")],
     "Contribute": [
         st.Page(f"{PAGES}/submit.py", title="Submit a run", url_path="submit"),
+        st.Page(f"{PAGES}/evaluate.py", title="Evaluate a model", url_path="evaluate"),
         st.Page(f"{PAGES}/my_runs.py", title="My runs", url_path="my-runs"),
+        st.Page(f"{PAGES}/jobs.py", title="Jobs", url_path="jobs"),
     ],
     "Benchmarks": [st.Page(f"{PAGES}/benchmarks.py", title="Benchmark cards", url_path="benchmarks")],
     "About": [

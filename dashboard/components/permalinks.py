@@ -59,6 +59,28 @@ def select(label: str, options: Sequence[Any], key: str, default: Any, **how: An
     return st.selectbox(label, options, index=index, key=key, bind=BIND, **how)
 
 
+def described_select(
+    label: str, options: Sequence[str], key: str, default: str, *, describe: Callable[[str], str], **how: Any
+) -> str:
+    """A select box that shows descriptions, while the address says the stable word behind them.
+
+    A bound widget would write the description, which changes with the machine; so the address is kept by hand.
+    """
+    said = st.query_params.get(key)
+    written = f"{key}_written"
+    if said != st.session_state.get(written) or key not in st.session_state:
+        # Opened from a link, or the browser went back: the address leads.
+        st.session_state[key] = said if said in options else default
+    forget_stale(key, options)
+    index = list(options).index(default) if default in options else 0
+    first = {} if key in st.session_state else {"index": index}
+    chosen = st.selectbox(label, options, key=key, format_func=describe, **first, **how)
+    if chosen != said:
+        st.query_params[key] = chosen
+    st.session_state[written] = chosen
+    return str(chosen)
+
+
 def segments(label: str, options: Sequence[Any], key: str, default: Any, **how: Any) -> Any:
     """A segmented control with one choice, bound to the address."""
     forget_stale(key, options)

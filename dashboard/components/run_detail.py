@@ -120,6 +120,23 @@ def facts_table(facts: Sequence[tuple[str, str]]) -> None:
     st.table(frame, border="horizontal", hide_header=True, hide_index=True)
 
 
+def headline_sentence(page: RunPage, k: int) -> str:
+    """The run's main figure in one sentence; empty where it is not known."""
+    average = page.benchmark.headline
+    found = {
+        row["view"]: row["value"]
+        for row in page.summaries.iter_rows(named=True)
+        if (row["metric"], row["k"], row["average"]) == ("NDCG", k, average)
+    }
+    old, new = found.get("old"), found.get("new")
+    if old is None:
+        return ""
+    if new is None:
+        return f"NDCG@{k} {points(old)} against one label a query ({average} average)."
+    lift = points(new - old, signed=True)
+    return f"**NDCG@{k}: {points(old)} → {points(new)}**, lift {lift} ({average} average)."
+
+
 def facts_of(page: RunPage) -> list[tuple[str, str]]:
     """What is known of a run, in words."""
     run, retriever = page.run, page.retriever

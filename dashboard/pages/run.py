@@ -6,26 +6,8 @@ import streamlit as st
 
 from dashboard.components import permalinks
 from dashboard.components.failures import shown_errors
-from dashboard.components.numbers import points
-from dashboard.components.run_detail import RunPage, read_run, show_run
+from dashboard.components.run_detail import headline_sentence, read_run, show_run
 from dashboard.components.untrusted import plain
-
-
-def headline(page: RunPage, k: int) -> str:
-    """The run's main figure in one sentence; empty where it is not known."""
-    average = page.benchmark.headline
-    found = {
-        row["view"]: row["value"]
-        for row in page.summaries.iter_rows(named=True)
-        if (row["metric"], row["k"], row["average"]) == ("NDCG", k, average)
-    }
-    old, new = found.get("old"), found.get("new")
-    if old is None:
-        return ""
-    if new is None:
-        return f"NDCG@{k} {points(old)} against one label a query ({average} average)."
-    lift = points(new - old, signed=True)
-    return f"**NDCG@{k}: {points(old)} → {points(new)}**, lift {lift} ({average} average)."
 
 
 def page() -> None:
@@ -50,7 +32,7 @@ def page() -> None:
         k = permalinks.segments(
             "Cutoff K", ks, "run_k", k, format_func=lambda cutoff: f"@{cutoff}", label_visibility="collapsed"
         )
-    sentence = headline(shown, int(k))
+    sentence = headline_sentence(shown, int(k))
     if sentence:
         st.markdown(sentence)
     show_run(shown, k=int(k), key="run")

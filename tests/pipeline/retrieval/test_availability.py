@@ -16,8 +16,8 @@ def _empty_hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
 
 
-def needs(key: str, permissions: Permissions = Permissions(), *, gpu: bool = False) -> list[Need]:
-    return list(availability(default_registry().get(key), permissions, gpu=gpu).needs)
+def needs(key: str, permissions: Permissions | None = None, *, gpu: bool = False) -> list[Need]:
+    return list(availability(default_registry().get(key), permissions or Permissions(), gpu=gpu).needs)
 
 
 def test_what_comes_with_the_program_works() -> None:

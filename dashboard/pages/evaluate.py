@@ -1,0 +1,206 @@
+"""Evaluate a model: pick a benchmark and a retriever, see what it takes, start it, watch it, read what it scored.
+
+The form and the job are both states of the address: ``?job=…`` is a job, everything else the form.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import reading
+from dashboard.components import permalinks
+from dashboard.components.empty import no_benchmarks
+from dashboard.components.failures import show, shown_errors
+from dashboard.components.job_view import show_job
+from dashboard.components.model_choice import PREFIX, ChosenModel, choose_model
+from dashboard.components.moments import duration
+from dashboard.components.numbers import whole
+from dashboard.components.run_detail import read_run
+from dashboard.components.untrusted import plain
+from dashboard.components.worker_state import has_gpu_worker, known_workers, show_workers
+from dashboard.current_site import the_site
+from pipeline.errors import EquiRankError
+from pipeline.jobs import job_client
+from pipeline.jobs.estimate import Estimate, estimate
+from pipeline.jobs.evaluation_request import EvaluationRequest
+from pipeline.jobs.submission import LOCAL_PERSON
+from pipeline.retrieval.contract import Dtype, Preset
+from pipeline.retrieval.retrieve import Method
+from store.errors import NotFound, StoreError
+from store.records import BenchmarkRecord
+
+JOB = "job"
+
+_METHODS = {
+    Method.FULL_DOC: "The whole query is matched with the whole documentation of every tool.",
+    Method.SUB_QUERY: "† Each need behind a query is searched by itself, top 20 each, and the lists are fused "
+    "(reciprocal ranks, k = 60). The needs are written from the labels, so this is a diagnostic, ranked apart.",
+    Method.ADAPTER: "A linear adapter on the queries is trained on the benchmark's own labels in 5 folds; each query "
+    "is ranked by the adapter that has not seen it. It makes a fine-tuned partner for a base model.",
+}
+_METHOD_TITLES = {Method.FULL_DOC: "Full-doc", Method.SUB_QUERY: "Sub-query †", Method.ADAPTER: "Adapter"}
+_PRESETS = {
+    Preset.CARD: "Encodes as the model card says.",
+    Preset.PAPER: "Encodes as the papers' harness did, to compare with their figures.",
+}
+_LEARNS = {"one label": "ground_truth", "every valid tool": "equivalents"}
+_AS_PRESET = "as the preset says"
+
+
+def choose_benchmark() -> BenchmarkRecord | None:
+    """A benchmark with content; ToolEq's figures alone cannot be measured against."""
+    records = [record for record in reading.benchmarks() if record.has_content]
+    if not records:
+        no_benchmarks()
+        return None
+    by_name = {record.name: record for record in records}
+    first = next((record.name for record in records if not record.is_demo), records[0].name)
+    chosen = by_name[permalinks.pinned_select("Benchmark", list(by_name), PREFIX + "benchmark", first)]
+    st.caption(f"{plain(chosen.title)}: {whole(chosen.queries)} queries, {whole(chosen.tools)} {chosen.kind}s.")
+    return chosen
+
+
+def choose_options(benchmark: BenchmarkRecord, model: ChosenModel) -> dict[str, object]:
+    """Method, preset, instruction and what only some methods and models have."""
+    dense = model.known is None or model.known.entry.dense
+    methods = [Method.FULL_DOC]
+    if benchmark.subqueries:
+        methods.append(Method.SUB_QUERY)
+    if dense:
+        methods.append(Method.ADAPTER)
+    titles = {_METHOD_TITLES[method]: method for method in methods}
+    title = permalinks.segments("Method", list(titles), PREFIX + "method", _METHOD_TITLES[Method.FULL_DOC])
+    method = titles[title]
+    st.caption(_METHODS[method])
+    said: dict[str, object] = {"method": str(method)}
+    if method is Method.ADAPTER:
+        learns = permalinks.segments("The adapter learns", list(_LEARNS), PREFIX + "learns", "one label")
+        said["positives"] = _LEARNS[learns]
+    preset = permalinks.segments("Preset", [str(p) for p in Preset], PREFIX + "preset", str(Preset.CARD))
+    st.caption(_PRESETS[Preset(preset)])
+    said["preset"] = preset
+    said["instruction"] = permalinks.switch(
+        "Give queries their instruction", PREFIX + "instruction",
+        help="Puts the instruction that a query comes with before it, where the benchmark has one.",
+    )  # fmt: skip
+    with st.popover("More options", icon=":material/tune:", type="tertiary"):
+        said["depth"] = int(
+            st.number_input(
+                "Results kept for a query", 1, the_site().settings.limit_depth, 100, key=PREFIX + "depth",
+                bind=permalinks.BIND,
+            )
+        )  # fmt: skip
+        if dense:
+            chosen = permalinks.select(
+                "Number format", [_AS_PRESET, *(str(d) for d in Dtype)], PREFIX + "dtype", _AS_PRESET,
+                help="bfloat16 is about 2.5 times as fast on processors that have it; scores may move in the third "
+                "decimal.",
+            )  # fmt: skip
+            said["dtype"] = "" if chosen == _AS_PRESET else chosen
+    return said
+
+
+@st.cache_data(ttl=20, max_entries=64, show_spinner="Counting what there is to encode")
+def _estimate(place: str, request: EvaluationRequest) -> Estimate:
+    """Kept for a moment: every click on the page asks again."""
+    del place
+    return estimate(the_site(), request)
+
+
+def estimate_sentence(found: Estimate) -> str:
+    """What a job takes, in words."""
+    texts = f"{whole(found.documents)} documents and {whole(found.queries)} queries"
+    if not found.to_encode:
+        held = "" if found.tokens == 0 and found.documents == 0 else f"{texts}, nothing to encode."
+        return f"**About {duration(found.seconds)}** once it starts: {held}"
+    total = found.documents + found.queries
+    cached = total - found.to_encode
+    rest = f"; the embeddings of the other {whole(cached)} are here already" if cached > 0 else ""
+    return (
+        f"**About {duration(found.seconds)}** once it starts: {texts}, of which {whole(found.to_encode)} texts are to "
+        f"encode, roughly {whole(round(found.tokens, -3) or found.tokens)} tokens{rest}."
+    )
+
+
+def known_result(run_id: str) -> None:
+    """The same was measured before: where to find it."""
+    st.success("**This was measured before**, so there is nothing to do.", icon=":material/check_circle:")
+    try:
+        run = read_run(run_id, person=LOCAL_PERSON).run
+    except NotFound:
+        st.caption("Its run is private and belongs to somebody else.")
+        return
+    private = run.visibility == "private" and run.private_token
+    st.page_link(
+        "pages/run.py", label="Open the run", icon=":material/open_in_full:",
+        query_params={"run": run.id} | ({"token": run.private_token} if private and run.private_token else {}),
+    )  # fmt: skip
+
+
+def form() -> None:
+    """Choose, see the estimate, start."""
+    with st.container(gap="xxsmall"):
+        st.title("Evaluate a model", anchor=False)
+        st.markdown(
+            "The model ranks every tool for every query, and its ranking is scored against one label and against "
+            "every valid answer. The result stays private until you publish it."
+        )
+    workers = known_workers()
+    left, right = st.columns(2, gap="large")
+    with left:
+        benchmark = choose_benchmark()
+        if benchmark is None:
+            return
+        model = choose_model(gpu=has_gpu_worker(workers))
+    with right:
+        options = choose_options(benchmark, model)
+    if not model.name:
+        st.info("Name the model to see what its evaluation takes.", icon=":material/edit:")
+        return
+    if model.known is not None and not model.known.allowed:
+        return
+    request = EvaluationRequest(
+        benchmark.name, model.name, endpoint_url=model.endpoint_url, person=LOCAL_PERSON, **options  # type: ignore[arg-type]
+    )  # fmt: skip
+    try:
+        found = _estimate(the_site().database.url, request)
+    except (EquiRankError, StoreError) as error:
+        show(str(error))
+        return
+    if found.run_id is not None:
+        known_result(found.run_id)
+        return
+    if model.known is None:
+        for note in found.notes:
+            st.caption(plain(note))
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        if st.button("Start", type="primary", icon=":material/play_arrow:", key="ev_start"):
+            job_id = job_client.submit(the_site(), request)
+            st.switch_page("pages/evaluate.py", query_params={JOB: job_id})
+        st.markdown(estimate_sentence(found))
+    show_workers(workers, found.queue)
+
+
+def one_job(job_id: str) -> None:
+    """A job, and the ways on from it."""
+    try:
+        show_job(job_id)
+    except NotFound as error:
+        st.title("No such job", anchor=False)
+        st.markdown(plain(str(error)[:1].upper() + str(error)[1:]) + ".")
+    with st.container(horizontal=True, gap="medium"):
+        st.page_link("pages/evaluate.py", label="Evaluate another model", icon=":material/add:")
+        st.page_link("pages/jobs.py", label="All jobs", icon=":material/list:")
+
+
+def page() -> None:
+    """Draw the page."""
+    job_id = st.query_params.get(JOB)
+    if job_id:
+        one_job(job_id)
+    else:
+        form()
+
+
+with shown_errors():
+    page()

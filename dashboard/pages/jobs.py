@@ -1,0 +1,153 @@
+"""Jobs: every evaluation that was asked for, with how far it is; open, cancel or retry one."""
+
+from __future__ import annotations
+
+import polars as pl
+import streamlit as st
+
+from dashboard.components import permalinks
+from dashboard.components.failures import shown_errors
+from dashboard.components.job_view import (
+    METHOD_WORDS,
+    STATE_WORDS,
+    job_options,
+    job_title,
+    progress_line,
+    retry_button,
+    took_text,
+)  # fmt: skip
+from dashboard.components.model_names import model_title
+from dashboard.components.moments import clock
+from dashboard.components.numbers import NONE
+from dashboard.components.untrusted import plain
+from dashboard.components.worker_state import known_workers, show_workers
+from dashboard.current_site import the_site
+from pipeline.jobs import durable, job_client
+from pipeline.jobs.job_client import Job, JobState
+from pipeline.jobs.submission import LOCAL_PERSON
+
+#: Seconds between two looks while something waits or runs.
+LIVE_SECONDS = 2.0
+MINE, EVERY = "my jobs", "all jobs"
+MOST = 200
+
+
+def read_jobs(whose: str) -> list[Job]:
+    """The newest jobs; none before the first was asked for."""
+    site = the_site()
+    if not durable.has_jobs(site):
+        return []
+    return job_client.list_jobs(site, person=LOCAL_PERSON if whose == MINE else None, limit=MOST)
+
+
+def progress_text(job: Job) -> str:
+    """How far a job is, or what became of it, in a line."""
+    if job.state is JobState.WAITING:
+        return f"place {job.position}: {job.waiting_for}" if job.position else job.waiting_for
+    if job.state is JobState.RUNNING:
+        return f"pauses: {job.waiting_for}" if job.waiting_for else progress_line(job, job.progress)[1]
+    if job.state is JobState.FAILED:
+        return job.error
+    return "run stored" if job.state is JobState.DONE else NONE
+
+
+def jobs_frame(found: list[Job]) -> pl.DataFrame:
+    """The table's columns, all text but the bar."""
+    shares = [
+        1.0 if job.state is JobState.DONE
+        else progress_line(job, job.progress)[0] if job.state is JobState.RUNNING
+        else None
+        for job in found
+    ]  # fmt: skip
+    return pl.DataFrame(
+        {
+            "Model": [model_title(job.request.model) for job in found],
+            "Benchmark": [job.request.benchmark for job in found],
+            "Method": [METHOD_WORDS.get(job.request.method, job.request.method) for job in found],
+            "State": [STATE_WORDS[job.state] for job in found],
+            "Progress": shares,
+            "What happens": [progress_text(job) for job in found],
+            "Asked": [clock(job.created) for job in found],
+            "Took": [took_text(job) for job in found],
+        },
+        schema_overrides={"Progress": pl.Float64},
+    )
+
+
+def table(found: list[Job]) -> Job | None:
+    """Draw the table; returns the selected job."""
+    state = st.dataframe(
+        jobs_frame(found).to_pandas().style.map(lambda _: "font-weight: 700", subset=["Model"]),
+        hide_index=True,
+        lazy=False,
+        on_select="rerun",
+        selection_mode="single-row",
+        selection_default={"selection": {"rows": [0]}} if len(found) == 1 else None,
+        key="jobs_table",
+        column_config={
+            "Model": st.column_config.TextColumn(width=150),
+            "Benchmark": st.column_config.TextColumn(width=120),
+            "Method": st.column_config.TextColumn(width=96),
+            "State": st.column_config.TextColumn(width=84),
+            "Progress": st.column_config.ProgressColumn(
+                width=110, min_value=0, max_value=1, format="percent", help="Of the step that a job is at."
+            ),
+            "What happens": st.column_config.TextColumn(width=360),
+            "Asked": st.column_config.TextColumn(width=120),
+            "Took": st.column_config.TextColumn(width=76, alignment="right"),
+        },
+        alt="Jobs",
+    )
+    rows = state["selection"]["rows"]
+    return found[rows[0]] if rows and rows[0] < len(found) else None
+
+
+def actions(job: Job) -> None:
+    """The selected job: open it, cancel it, try it again."""
+    st.subheader(plain(job_title(job)), anchor=False)
+    st.caption(plain(job_options(job)))
+    if job.error:
+        st.error(plain(job.error[:1].upper() + job.error[1:]), icon=":material/error:")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if job.can_cancel and st.button("Cancel", icon=":material/close:", key=f"jobs_cancel_{job.id}"):
+            job_client.cancel(the_site(), job.id)
+            st.rerun()
+        if job.can_retry:
+            retry_button(job, key="jobs", then=st.rerun)
+        label = "Its result" if job.state is JobState.DONE else "Follow it" if job.can_cancel else "Open it"
+        st.page_link(
+            "pages/evaluate.py", label=label, icon=":material/arrow_forward:", query_params={"job": job.id}
+        )  # fmt: skip
+
+
+def listing(whose: str, live: bool) -> None:
+    """The part that looks again while anything is open; the page is drawn once more when that changes."""
+    with shown_errors():
+        found = read_jobs(whose)
+        if live != any(not job.state.ended for job in found):
+            st.rerun()
+        if any(not job.state.ended for job in found):
+            show_workers(known_workers())
+        chosen = table(found)
+        if chosen is not None:
+            actions(chosen)
+
+
+def page() -> None:
+    """Draw the page."""
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", gap="small"):
+        st.title("Jobs", anchor=False, width="content")
+        st.page_link("pages/evaluate.py", label="Evaluate a model", icon=":material/add:")
+    whose = permalinks.segments("Whose jobs", [MINE, EVERY], "jobs_whose", MINE, label_visibility="collapsed")
+    found = read_jobs(whose)
+    if not found:
+        st.markdown(
+            "No job yet. Pick a model and a benchmark: the estimate comes first, and nothing starts before you say so."
+        )
+        return
+    live = any(not job.state.ended for job in found)
+    st.fragment(listing, run_every=LIVE_SECONDS if live else None)(whose, live)
+
+
+with shown_errors():
+    page()
