@@ -117,7 +117,7 @@ def _to_store(request: EvaluationRequest, format: ReportFormat, quiet: bool) -> 
     from pipeline.jobs.evaluation_request import resolve_request
     from pipeline.jobs.first_start import prepared_site
     from pipeline.jobs.measuring import measure
-    from pipeline.jobs.submission import permalink
+    from pipeline.jobs.submission import permalink, publish_run
 
     if Path(request.benchmark).expanduser().is_dir():
         raise UsageError(
@@ -128,6 +128,8 @@ def _to_store(request: EvaluationRequest, format: ReportFormat, quiet: bool) -> 
     evaluation = resolve_request(site, request)
     with stages(quiet) as progress:
         run_id = measure(site, evaluation, progress=progress)
+    if request.publish:
+        publish_run(site, run_id)  # it may have been there before, and private
     link = permalink(site, run_id)
     if format is ReportFormat.JSON:
         output.print_json({"run_id": run_id, "permalink": link})

@@ -27,7 +27,8 @@ def serve(
     """Start the site, with a worker for its jobs; a new home gets its tables, demo benchmarks and published figures."""
     from pipeline.jobs.durable import is_embedded
     from pipeline.jobs.first_start import prepared_site
-    from pipeline.jobs.serving import Supervisor, server_command, worker_command
+    from pipeline.jobs.serving import server_command, worker_command
+    from pipeline.jobs.supervisor import supervisor_command
     from pipeline.jobs.warm_up import warm_up
 
     site = prepared_site(say=_say)
@@ -37,10 +38,9 @@ def serve(
     environment = os.environ | environment
     _say(f"EquiRank is starting at http://{address}:{number} (stop it with Ctrl-C)")
     if is_embedded(site):
-        site.database.close()
-        supervisor = Supervisor(command, worker_command(), environment=environment, folder=folder, say=_say)
-        raise typer.Exit(supervisor.run())
-    _say("jobs wait until a worker does them: start `equirank worker`, here or on other machines")
+        command = supervisor_command(command, worker_command(), folder)
+    else:
+        _say("jobs wait until a worker does them: start `equirank worker`, here or on other machines")
     os.chdir(folder)
     sys.stdout.flush()
     # The server takes this process over: one process to signal, and its exit code is ours.

@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.jobs.first_start import demo_folder
+from pipeline.jobs import durable, job_client
+from pipeline.jobs.evaluation_request import EvaluationRequest
+from pipeline.jobs.first_start import demo_folder, prepared_site
+from pipeline.jobs.job_client import JobState
+from pipeline.jobs.site import Site
+from store.access import workers
+from store.settings import Settings
+from tests.pipeline.jobs.worker_process import finished
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 FOLDER = str(demo_folder("tools"))
@@ -88,6 +95,36 @@ def test_a_worker_on_sqlite_says_what_to_set(equirank: Run) -> None:
     assert done.returncode == 3
     assert "EQUIRANK_DATABASE_URL" in done.stderr and "EQUIRANK_ARTIFACT_URL" in done.stderr
     assert equirank("worker", "--queues", "tpu").returncode == 2
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+def test_a_worker_does_the_jobs_of_a_site_on_postgresql(tmp_path: Path, postgres_url: str) -> None:
+    site = prepared_site(Settings(home=tmp_path / "home", database_url=postgres_url))
+    job_id = job_client.submit(site, EvaluationRequest("demo-tools", "bm25"))
+    settings = {"EQUIRANK_HOME": str(tmp_path / "home"), "EQUIRANK_DATABASE_URL": postgres_url}
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "pipeline.cli", "worker", "--queues", "cpu"],
+        env=os.environ | settings, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        job = finished(site, job_id)
+        assert job.state is JobState.DONE, job
+        assert job.worker in heard(site)
+    finally:
+        worker.terminate()
+        _, errors = worker.communicate(timeout=30)
+        durable.close_job_client(site)
+    assert worker.returncode == 0, errors
+    assert "must share this folder" in errors and "serves cpu" in errors
+    assert heard(site) == ""
+    site.database.close()
+
+
+def heard(site: Site) -> str:
+    """The names of the workers that gave a heartbeat."""
+    with site.database.reading() as session:
+        return " ".join(worker.id for worker in workers.list_workers(session))
 
 
 def test_the_web_process_loads_no_model() -> None:

@@ -11,17 +11,9 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+from pipeline.jobs.supervisor import supervisor_command
 
-SUPERVISE = """
-import os, sys
-from pathlib import Path
-from pipeline.jobs.serving import Supervisor
-folder = Path(sys.argv[1])
-child = [sys.executable, str(folder / "child.py")]
-say = lambda line: print(line, file=sys.stderr, flush=True)
-sys.exit(Supervisor([*child, "web"], [*child, "worker"], environment=os.environ, folder=folder, say=say).run())
-"""
+REPOSITORY = Path(__file__).resolve().parents[3]
 
 CHILD = """
 import os, signal, sys, time
@@ -42,9 +34,9 @@ class Supervised:
     def __init__(self, folder: Path) -> None:
         (folder / "child.py").write_text(CHILD)
         self.folder = folder
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", SUPERVISE, str(folder)], cwd=REPOSITORY, stderr=subprocess.PIPE, text=True
-        )
+        child = [sys.executable, str(folder / "child.py")]
+        command = supervisor_command([*child, "web"], [*child, "worker"], folder)
+        self.process = subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
 
     def pids(self, name: str, count: int) -> list[int]:
         """The processes that ``name`` had, once there are ``count``."""

@@ -189,6 +189,29 @@ def test_twenty_kills_lose_nothing_and_change_nothing(
 
 
 @pytest.mark.postgres
+def test_cancel_and_retry_reach_the_shards(
+    tmp_path: Path, postgres_url: str, start: Callable[..., WorkerProcess], undisturbed: Results
+) -> None:
+    site = make_site(tmp_path / "home", postgres_url)
+    try:
+        job_id = job_client.submit(site, MINILM)
+        start(site, pause=0.05)
+        wait_for(site, job_id, lambda job: job.progress is not None and job.progress.done > 0)
+        job_client.cancel(site, job_id)
+        shards = durable.job_client(site).list_workflows(parent_workflow_id=job_id, name="encode_shard")
+        assert len(shards) > 5 and {shard.status for shard in shards} <= {"SUCCESS", "CANCELLED"}
+        done = len(encoded(tmp_path / "meter"))
+        time.sleep(1)
+        assert len(encoded(tmp_path / "meter")) <= done + 1, "a cancelled shard still encodes"
+        job_client.retry(site, job_id)
+        assert finished(site, job_id).state is JobState.DONE
+        assert results(site, [job_id]) == {job_id: undisturbed[job_id]}
+        assert repeated(tmp_path / "meter") <= 1
+    finally:
+        close(site)
+
+
+@pytest.mark.postgres
 def test_two_workers_on_postgresql_and_one_is_killed(
     tmp_path: Path, postgres_url: str, start: Callable[..., WorkerProcess], undisturbed: Results
 ) -> None:
