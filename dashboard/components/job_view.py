@@ -20,7 +20,7 @@ from dashboard.components.run_detail import (
     text_table,
 )  # fmt: skip
 from dashboard.components.untrusted import plain
-from dashboard.components.worker_state import known_workers, show_workers
+from dashboard.components.worker_state import is_alive, known_workers, show_workers
 from dashboard.current_site import the_site
 from pipeline.jobs import job_client
 from pipeline.jobs.job_client import Job, JobState
@@ -122,9 +122,11 @@ def _look(job_id: str) -> None:
     job = job_client.job(the_site(), job_id)
     if job.state.ended:
         st.rerun()
+    workers = known_workers()
+    served = any(is_alive(worker) and job.queue in worker.queues for worker in workers)
     if job.state is JobState.WAITING:
-        place = "" if job.position is None else f"Place {job.position} in the queue"
-        st.progress(0.0, f"{place or 'Waiting'}: {job.waiting_for}" if job.waiting_for else place or "Waiting")
+        place = "Waiting" if job.position is None else f"Place {job.position} in the queue"
+        st.progress(0.0, f"{place}: {job.waiting_for}" if served and job.waiting_for else place)
     else:
         fraction, line = progress_line(job, job.progress)
         st.progress(fraction, line)
@@ -137,7 +139,7 @@ def _look(job_id: str) -> None:
             job_client.cancel(the_site(), job.id)
             st.rerun()
         st.caption(f"{ran[:1].upper() + ran[1:]}{again}. You may close this page: the address brings it back.")
-    show_workers(known_workers(), job.queue or None)
+    show_workers(workers, job.queue or None)
     show_log(job, expanded=True)
 
 

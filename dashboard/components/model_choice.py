@@ -25,8 +25,8 @@ class Origin(StrEnum):
     """Where the model comes from; the words are part of permalinks."""
 
     REGISTRY = "Registered"
-    HUB = "From the hub"
-    FOLDER = "Local folder"
+    HUB = "Hub"
+    FOLDER = "Folder"
     ENDPOINT = "Endpoint"
 
 

@@ -41,7 +41,9 @@ def show_workers(known: list[WorkerRecord], queue: str | None = None) -> bool:
     if living:
         first = living[0]
         others = f", and {len(living) - 1} more" if len(living) > 1 else ""
-        st.caption(f"A worker is ready: heard {duration(first.silent_s)} ago, computes on {first.device}{others}.")
+        st.caption(
+            f"A worker is ready: heard {duration(first.silent_s)} ago, computes on the {first.device.upper()}{others}."
+        )
         return True
     silent = [worker for worker in known if queue is None or queue in worker.queues]
     if silent:

@@ -55,8 +55,12 @@ def choose_benchmark() -> BenchmarkRecord | None:
         return None
     by_name = {record.name: record for record in records}
     first = next((record.name for record in records if not record.is_demo), records[0].name)
-    chosen = by_name[permalinks.pinned_select("Benchmark", list(by_name), PREFIX + "benchmark", first)]
-    st.caption(f"{plain(chosen.title)}: {whole(chosen.queries)} queries, {whole(chosen.tools)} {chosen.kind}s.")
+    with st.container(gap="xsmall"):
+        name = permalinks.pinned_select(
+            "Benchmark and version", list(by_name), PREFIX + "benchmark", first, label_visibility="collapsed"
+        )
+        chosen = by_name[name]
+        st.caption(f"{plain(chosen.title)}: {whole(chosen.queries)} queries, {whole(chosen.tools)} {chosen.kind}s.")
     return chosen
 
 
@@ -69,15 +73,17 @@ def choose_options(benchmark: BenchmarkRecord, model: ChosenModel) -> dict[str, 
     if dense:
         methods.append(Method.ADAPTER)
     titles = {_METHOD_TITLES[method]: method for method in methods}
-    title = permalinks.segments("Method", list(titles), PREFIX + "method", _METHOD_TITLES[Method.FULL_DOC])
-    method = titles[title]
-    st.caption(_METHODS[method])
+    with st.container(gap="xsmall"):
+        title = permalinks.segments("Method", list(titles), PREFIX + "method", _METHOD_TITLES[Method.FULL_DOC])
+        method = titles[title]
+        st.caption(_METHODS[method])
     said: dict[str, object] = {"method": str(method)}
     if method is Method.ADAPTER:
         learns = permalinks.segments("The adapter learns", list(_LEARNS), PREFIX + "learns", "one label")
         said["positives"] = _LEARNS[learns]
-    preset = permalinks.segments("Preset", [str(p) for p in Preset], PREFIX + "preset", str(Preset.CARD))
-    st.caption(_PRESETS[Preset(preset)])
+    with st.container(gap="xsmall"):
+        preset = permalinks.segments("Preset", [str(p) for p in Preset], PREFIX + "preset", str(Preset.CARD))
+        st.caption(_PRESETS[Preset(preset)])
     said["preset"] = preset
     said["instruction"] = permalinks.switch(
         "Give queries their instruction", PREFIX + "instruction",
@@ -146,7 +152,7 @@ def form() -> None:
             "every valid answer. The result stays private until you publish it."
         )
     workers = known_workers()
-    left, right = st.columns(2, gap="large")
+    left, right = st.columns(2, gap="medium")
     with left:
         benchmark = choose_benchmark()
         if benchmark is None:

@@ -92,7 +92,7 @@ def table(found: list[Job]) -> Job | None:
             "Progress": st.column_config.ProgressColumn(
                 width=110, min_value=0, max_value=1, format="percent", help="Of the step that a job is at."
             ),
-            "What happens": st.column_config.TextColumn(width=360),
+            "What happens": st.column_config.TextColumn(width=310),
             "Asked": st.column_config.TextColumn(width=120),
             "Took": st.column_config.TextColumn(width=76, alignment="right"),
         },
