@@ -12,6 +12,7 @@ from importlib.metadata import version
 
 from pipeline.jobs.first_start import demo_run
 from pipeline.jobs.site import Site
+from pipeline.kernel_cache import sources_hash
 from store.cache import FileCache
 
 
@@ -23,7 +24,7 @@ def warm_up(site: Site, say: Callable[[str], None]) -> None:
         say: told in words what is being done, when there is anything to do.
     """
     stamps = FileCache.from_settings(site.settings, "prepared")
-    stamp = f"kernels-{version('equirank')}-{version('numba')}"
+    stamp = f"kernels-{sources_hash()}-{version('numba')}"
     if stamps.get(stamp) is not None:
         return
     say("making the scoring kernels ready (half a minute, at the first start only)")
