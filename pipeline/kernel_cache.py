@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 _PREFIX = "kernels-"
@@ -29,6 +30,7 @@ def separate_kernel_cache() -> None:
         sys.modules["numba"].config.CACHE_DIR = str(base / name)
 
 
+@lru_cache(maxsize=1)
 def sources_hash() -> str:
     """A hash of every module of this package that holds kernels."""
     package = Path(__file__).parent

@@ -14,6 +14,7 @@ import polars as pl
 from pipeline.benchmark import TABLES, Average, Benchmark, BenchmarkInfo, Kind
 from pipeline.errors import BenchmarkError
 from pipeline.jobs.site import Site, open_site
+from pipeline.kernel_cache import sources_hash
 from pipeline.scoring.compiled import CompiledBenchmark
 from pipeline.scoring.compiled_cache import FolderCache
 from pipeline.scoring.version import COMPILER_VERSION
@@ -158,7 +159,8 @@ def load_benchmark(site: Site, version_id: int) -> Benchmark:
 def load_compiled(site: Site, version_id: int) -> CompiledBenchmark:
     """The labels of a stored version, compiled once and cached; raises as ``load_benchmark``."""
     record = _with_content(site, version_id)
-    key = f"{record.slug}-{record.version}-{record.headline}-{record.content_hash}-{COMPILER_VERSION}"
+    # The sources' hash, so that arrays of another compiler are never used, whether its version was raised or not.
+    key = f"{record.slug}-{record.version}-{record.headline}-{record.content_hash}-{COMPILER_VERSION}-{sources_hash()}"
     folder = site.settings.cache_folder / "compiled"
     place = (str(folder), key)
     found = _RECENT.get(place)

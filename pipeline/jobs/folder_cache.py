@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pipeline.errors import BenchmarkError
 from pipeline.formats.benchmark_folder import read_benchmark_folder
+from pipeline.kernel_cache import sources_hash
 from pipeline.scoring.compiled import CompiledBenchmark
 from pipeline.scoring.compiled_cache import FolderCache
 from pipeline.scoring.compiler import compile_benchmark
@@ -50,7 +51,7 @@ def compiled_folder(folder: Path, cache_folder: Path) -> CompiledBenchmark:
 
 def _fingerprint(folder: Path) -> tuple[str, float]:
     """A hash over the state of the folder's files, and the time of the youngest change."""
-    digest = hashlib.sha256(f"{COMPILER_VERSION}\n".encode())
+    digest = hashlib.sha256(f"{COMPILER_VERSION} {sources_hash()}\n".encode())
     youngest = 0.0
     try:
         for path in sorted(folder.iterdir()):
