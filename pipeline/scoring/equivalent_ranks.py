@@ -141,7 +141,7 @@ def rank_curves(table: pl.DataFrame, ranks: int = CURVE_RANKS) -> RankCurves:
     elif negatives == 0:
         deep = int((table["retrieved"] >= NEGATIVE_DEPTH).sum())
         reason = (
-            "The first 100 results of every query are all relevant or the ranking is not at hand."
+            f"No random tool was drawn: the ranking is not at hand, or its first {NEGATIVE_DEPTH} are all valid."
             if deep
             else f"The run has fewer than {NEGATIVE_DEPTH} results for every query, too few to draw a random tool from."
         )

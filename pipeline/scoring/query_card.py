@@ -111,7 +111,7 @@ class QueryCard:
         combinations: columns of ``CARD_COMBINATIONS``.
         scores: columns of ``CARD_SCORES``: every valid combination under every run.
         winners: columns of ``CARD_WINNERS``.
-        ranks: columns of ``CARD_RANKS``: every valid tool under every run.
+        ranks: columns of ``CARD_RANKS``: every tool of a label, valid or not, under every run.
         steps: columns of ``CARD_STEPS``.
         lists: columns of ``CARD_LISTS``: the first K results of every run.
     """
@@ -172,8 +172,8 @@ def query_card(
     }
     # Every tool of a label or of a shown list, looked up once in the library.
     shown = [tool for rows in lists.values() for tool in rows["tool_id"].head(depth)]
-    named = [*role_of, *verdicts["tool_id"], *shown]
-    tools = _tools(benchmark.tools, list(dict.fromkeys(named)), role_of)
+    labelled = list(dict.fromkeys([*role_of, *verdicts["tool_id"]]))
+    tools = _tools(benchmark.tools, list(dict.fromkeys([*labelled, *shown])), role_of)
     names = dict(tools.select("tool_id", "name").iter_rows())
     places = {
         run: dict(zip(rows["tool_id"].to_list(), rows["rank"].to_list(), strict=True)) for run, rows in lists.items()
@@ -194,7 +194,7 @@ def query_card(
         combinations=combinations,
         scores=scores,
         winners=_winners(scores),
-        ranks=_ranks(role_of, places),
+        ranks=_ranks(tools, len(labelled), places),
         steps=_steps(lists, role_of),
         lists=_shown(lists, depth, names, role_of),
     )
@@ -311,9 +311,13 @@ def _winners(scores: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=CARD_WINNERS, orient="row")
 
 
-def _ranks(role_of: Mapping[str, Role], places: Mapping[str, Mapping[str, int]]) -> pl.DataFrame:
-    valid = [(tool, role) for tool, role in role_of.items() if role is not Role.REJECTED]
-    rows = [(run, tool, role.value, rank_of.get(tool)) for run, rank_of in places.items() for tool, role in valid]
+def _ranks(tools: pl.DataFrame, labelled: int, places: Mapping[str, Mapping[str, int]]) -> pl.DataFrame:
+    """The first ``labelled`` rows of ``tools`` under every run."""
+    rows = [
+        (run, tool, role, rank_of.get(tool))
+        for run, rank_of in places.items()
+        for tool, role in tools.head(labelled).select("tool_id", "role").iter_rows()
+    ]
     return pl.DataFrame(rows, schema=CARD_RANKS, orient="row")
 
 

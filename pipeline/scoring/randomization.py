@@ -93,18 +93,18 @@ def compare_pairs(
         raise ValueError(f"{flips} flips are no test")
     weighted = rows * weights
     sizes = np.abs(weighted).sum(axis=1)
+    totals = [math.fsum(row.tolist()) for row in weighted]
     outcomes: list[FlipTest | None] = [None] * len(pairs)
     sampled: list[int] = []
     bars: list[float] = []
     for i, (first, second) in enumerate(pairs):
-        differing = rows[first] if second is None else rows[second] - rows[first]
-        differences = differing * weights
-        differences = differences[differences != 0]
-        observed = math.fsum(differences.tolist()) + 0.0
+        observed = totals[first] if second is None else totals[second] - totals[first]
         size = float(sizes[first] + (0 if second is None else sizes[second]))
         bar = abs(observed) - TOLERANCE * size
-        if len(differences) < 63 and 2 ** len(differences) <= flips:
-            sums = _all_sums(differences)
+        differing = np.count_nonzero(rows[first] if second is None else rows[second] != rows[first])
+        if differing < flips.bit_length():  # 2^differing ≤ flips
+            differences = weighted[first] if second is None else (rows[second] - rows[first]) * weights
+            sums = _all_sums(differences[differences != 0])
             p = float(np.count_nonzero(np.abs(sums) >= bar)) / len(sums)
             outcomes[i] = FlipTest(observed, p, len(sums), True)
         else:

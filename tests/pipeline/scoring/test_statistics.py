@@ -1,3 +1,5 @@
+"""The stratified paired bootstrap against scipy, plain sums and itself."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -5,7 +7,6 @@ import pytest
 from scipy.stats import bootstrap
 
 from pipeline.benchmark import Average
-from pipeline.scoring.averages import mean
 from pipeline.scoring.statistics import (
     difference_interval,
     illusion_intervals,
@@ -15,118 +16,84 @@ from pipeline.scoring.statistics import (
 )
 
 
-def scores(count: int, seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).random(count) ** 2
+def plain_stratified(values: np.ndarray, domains: np.ndarray, average: Average, draws: int) -> np.ndarray:
+    """Means of resamples by numpy's generator."""
+    rng = np.random.default_rng(11)
+    means, sizes = [], []
+    for domain in np.unique(domains):
+        group = values[domains == domain]
+        means.append(group[rng.integers(0, len(group), (draws, len(group)))].mean(axis=1))
+        sizes.append(len(group))
+    weights = np.full(len(sizes), 1 / len(sizes)) if average is Average.MACRO else np.array(sizes) / sum(sizes)
+    drawn: np.ndarray = weights @ np.array(means)
+    return drawn
 
 
-ONE = np.zeros(80, dtype=np.int32)
-
-
-def test_the_interval_of_a_mean_is_scipys() -> None:
-    values = scores(80, 0)
-    found = mean_interval(values, ONE, Average.MICRO)
-    peer = bootstrap((values,), np.mean, n_resamples=10_000, method="percentile", rng=1).confidence_interval
-    assert found.value == mean(values.tolist())
-    assert (found.low, found.high) == pytest.approx((peer.low, peer.high), abs=0.004)
-
-
-def test_the_interval_of_a_gain_is_scipys_paired_one() -> None:
-    before = scores(80, 1)
-    after = before + 0.05 + 0.1 * scores(80, 2)
-    found = difference_interval(before, after, ONE, Average.MICRO)
-    peer = bootstrap(
-        (before, after),
-        lambda a, b, axis: b.mean(axis=axis) - a.mean(axis=axis),
-        paired=True,
-        vectorized=True,
-        n_resamples=10_000,
-        method="percentile",
-        rng=1,
-    ).confidence_interval
-    assert (found.low, found.high) == pytest.approx((peer.low, peer.high), abs=0.001)
-    apart = mean_interval(after, ONE, Average.MICRO)
-    assert found.high - found.low < (apart.high - apart.low) / 3
+def test_one_stratum_equals_scipys_percentile_interval():
+    values = np.random.default_rng(1).random(25)
+    ours = mean_interval(values, np.zeros(25, dtype=int), Average.MICRO, resamples=40_000)
+    theirs = bootstrap((values,), np.mean, method="percentile", n_resamples=40_000, rng=np.random.default_rng(2))
+    low, high = theirs.confidence_interval
+    assert (ours.low, ours.high) == pytest.approx((low, high), abs=0.004)
+    assert ours.value == pytest.approx(values.mean())
 
 
 @pytest.mark.parametrize("average", list(Average))
-def test_strata_are_resampled_apart(average: Average) -> None:
-    values, domain_of = np.concatenate([scores(30, 3), 5 + scores(90, 4)]), np.repeat([7, 2], [30, 90])
-    found = mean_interval(values, domain_of, average)
-    weights = (0.5, 0.5) if average is Average.MACRO else (0.25, 0.75)
-    peer = bootstrap(
-        (values[:30], values[30:]),
-        lambda a, b, axis: weights[0] * a.mean(axis=axis) + weights[1] * b.mean(axis=axis),
-        vectorized=True,
-        n_resamples=10_000,
-        method="percentile",
-        rng=1,
-    ).confidence_interval
-    assert found.value == pytest.approx(weights[0] * values[:30].mean() + weights[1] * values[30:].mean(), abs=1e-12)
-    assert (found.low, found.high) == pytest.approx((peer.low, peer.high), abs=0.004)
-    assert found.high - found.low < 0.2  # 2.5 would be the spread without strata
+def test_strata_equal_a_plain_bootstrap(average: Average):
+    rng = np.random.default_rng(3)
+    domains = np.repeat([0, 1, 2], [30, 8, 5])
+    rng.shuffle(domains)
+    values = rng.random(43) + 0.5 * domains
+    ours = resample_means([values], domains, average, resamples=40_000).samples[0]
+    theirs = plain_stratified(values, domains, average, 40_000)
+    assert ours.std() == pytest.approx(theirs.std(), rel=0.02)
+    assert np.percentile(ours, [2.5, 50, 97.5]) == pytest.approx(np.percentile(theirs, [2.5, 50, 97.5]), abs=0.006)
 
 
-def test_draws_are_the_same_for_every_score_and_every_time() -> None:
-    rows = [scores(80, 5), scores(80, 6)]
-    two = resample_means(rows, ONE, Average.MACRO, resamples=200)
-    one = resample_means(rows[1:], ONE, Average.MACRO, resamples=200)
-    np.testing.assert_array_equal(two.samples[1], one.samples[0])
-    other = resample_means(rows, ONE, Average.MACRO, resamples=200, seed=1)
-    assert not np.array_equal(two.samples, other.samples)
-    assert two.samples[0, :3] == pytest.approx(resample_means(rows, ONE, Average.MACRO, resamples=3).samples[0], abs=0)
-    np.testing.assert_array_equal(two.domain_samples[:, 0], two.samples)
+def test_every_draw_of_a_domain_comes_from_it_and_all_queries_are_drawn():
+    domains = np.array([0, 1, 1, 1])
+    found = resample_means([[5.0, 1.0, 10.0, 100.0]], domains, Average.MICRO, resamples=3_000)
+    assert (found.domain_samples[0, 0] == 5).all()
+    sums = np.unique(np.round(found.domain_samples[0, 1] * 3).astype(int))
+    assert len(sums) == 10 and sums.min() == 3 and sums.max() == 300
 
 
-def test_every_query_is_drawn_equally_often() -> None:
-    found = resample_means(np.eye(7), np.zeros(7, dtype=np.int64), Average.MICRO, resamples=20_000)
-    counts = found.samples * 7
-    assert counts.sum(axis=0) == pytest.approx(np.full(20_000, 7))
-    assert counts.mean(axis=1) == pytest.approx(np.ones(7), abs=0.03)
-    assert counts.var(axis=1) == pytest.approx(np.full(7, 6 / 7), abs=0.05)
-    together = np.corrcoef(counts)[np.triu_indices(7, 1)]
-    assert together == pytest.approx(np.full(21, -1 / 6), abs=0.03)
+def test_draws_are_paired_between_scores():
+    values = np.random.default_rng(4).random(30)
+    domains = np.random.default_rng(5).integers(0, 2, 30)
+    shifted = difference_interval(values, values + 0.125, domains, Average.MACRO, resamples=200)
+    assert (shifted.low, shifted.value, shifted.high) == pytest.approx((0.125, 0.125, 0.125))
 
 
-def test_illusion() -> None:
-    base, noise = scores(400, 7), 0.02 * scores(400, 8)
-    domain_of = np.arange(400) % 3
-    found = illusion_intervals(base, base + 0.1, base + 0.08 + noise, base + 0.14, domain_of, Average.MACRO)
-    assert found.gain_new.value == pytest.approx(0.04)
-    assert (found.gain_new.low, found.gain_new.high) == pytest.approx((0.04, 0.04))
-    assert found.artifact.value == pytest.approx(found.gain_old.value - 0.04)
-    assert found.share.value == pytest.approx(1 - 0.04 / found.gain_old.value)
-    assert found.share.low == pytest.approx(1 - 0.04 / found.gain_old.low)
-    assert found.share.high == pytest.approx(1 - 0.04 / found.gain_old.high)
-    assert found.share.low < found.share.value < found.share.high
+def test_the_same_seed_gives_the_same_interval_for_ever():
+    values = np.random.default_rng(8).random(12)
+    domains = np.arange(12) % 3
+    found = mean_interval(values, domains, Average.MACRO, resamples=1_000, seed=1)
+    assert found == mean_interval(values, domains, Average.MACRO, resamples=1_000, seed=1)
+    assert found != mean_interval(values, domains, Average.MACRO, resamples=1_000, seed=2)
 
 
-def test_the_share_has_no_interval_where_the_old_gain_may_be_none() -> None:
-    base = scores(60, 9)
-    tuned = scores(60, 10)
-    found = illusion_intervals(base, base, tuned, tuned, np.zeros(60, dtype=np.int64), Average.MICRO)
-    assert found.share.undefined > 0.025
-    assert found.share.low is None
-    assert found.share.high is None
-    none = illusion_intervals(base, base, base, base, np.zeros(60, dtype=np.int64), Average.MICRO)
-    assert (none.share.value, none.share.undefined) == (None, 1.0)
-    assert (none.gain_old.low, none.gain_old.high) == (0, 0)
+def test_percentiles_are_numpys_and_undefined_resamples_open_the_ends():
+    samples = np.random.default_rng(6).random(777)
+    found = percentile_interval(0.5, samples, 0.9)
+    assert (found.low, found.high) == pytest.approx(tuple(np.percentile(samples, [5, 95])))
+    half = np.where(np.arange(777) % 2 == 0, np.nan, samples)
+    opened = percentile_interval(None, half)
+    assert (opened.low, opened.high) == (None, None)
+    assert opened.undefined == pytest.approx(0.5, abs=0.01)
 
 
-def test_undefined_resamples_widen_the_interval() -> None:
-    samples = np.arange(1000, dtype=np.float64)
-    whole = percentile_interval(500.0, samples)
-    assert (whole.low, whole.high) == pytest.approx(tuple(np.percentile(samples, [2.5, 97.5])))
-    samples[::100] = np.nan
-    few = percentile_interval(500.0, samples)
-    assert few.low < whole.low
-    assert few.high > whole.high
-    assert few.undefined == 0.01
+def test_the_share_has_no_interval_where_the_old_gain_may_be_none():
+    rng = np.random.default_rng(7)
+    base, domains = rng.random(40), np.zeros(40, dtype=int)
+    unclear = illusion_intervals(base, base, base + rng.normal(0.01, 0.3, 40), base, domains, Average.MICRO)
+    assert (unclear.share.low, unclear.share.high) == (None, None)
+    clear = illusion_intervals(base, base, base + 0.2, base + 0.1, domains, Average.MICRO)
+    assert (clear.share.low, clear.share.value, clear.share.high) == pytest.approx((0.5, 0.5, 0.5))
 
 
-def test_refuses_what_has_no_mean() -> None:
+def test_wrong_inputs_are_refused():
     with pytest.raises(ValueError, match="do not fit"):
-        mean_interval(scores(3, 0), ONE, Average.MICRO)
-    with pytest.raises(ValueError, match="do not fit"):
-        mean_interval(np.empty(0), np.empty(0, dtype=np.int64), Average.MICRO)
+        resample_means([[1.0, 2.0]], np.array([0]), Average.MICRO)
     with pytest.raises(ValueError, match="finite"):
-        mean_interval(np.array([1.0, np.nan]), np.zeros(2, dtype=np.int64), Average.MICRO)
+        resample_means([[np.nan]], np.array([0]), Average.MICRO)
