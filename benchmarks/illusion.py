@@ -32,7 +32,9 @@ from pipeline.scoring.statistics import Interval, illusion_intervals
 
 def points(interval: Interval) -> str:
     """A gain in points."""
-    assert interval.value is not None and interval.low is not None and interval.high is not None
+    assert interval.value is not None, "a gain is never undefined"
+    assert interval.low is not None
+    assert interval.high is not None
     return f"{100 * interval.value:+.2f} [{100 * interval.low:+.2f}, {100 * interval.high:+.2f}]"
 
 
