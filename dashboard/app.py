@@ -18,7 +18,10 @@ st.set_page_config(
 
 menu = {
     "": [st.Page(f"{PAGES}/leaderboard.py", title="Leaderboard", default=True)],
-    "Explore": [st.Page(f"{PAGES}/old_vs_new.py", title="Old vs new", url_path="old-vs-new")],
+    "Explore": [
+        st.Page(f"{PAGES}/old_vs_new.py", title="Old vs new", url_path="old-vs-new"),
+        st.Page(f"{PAGES}/score_and_cost.py", title="Score and cost", url_path="score-and-cost"),
+    ],
     "Contribute": [
         st.Page(f"{PAGES}/submit.py", title="Submit a run", url_path="submit"),
         st.Page(f"{PAGES}/evaluate.py", title="Evaluate a model", url_path="evaluate"),

@@ -8,9 +8,10 @@ from __future__ import annotations
 import polars as pl
 import streamlit as st
 
+from dashboard.components.cost import with_costs
 from dashboard.current_site import the_site
 from store.access import benchmarks as benchmark_access
-from store.access import freshness
+from store.access import efficiency, freshness
 from store.access import leaderboard as board_access
 from store.records import BenchmarkRecord
 
@@ -31,7 +32,7 @@ def benchmarks() -> list[BenchmarkRecord]:
 
 
 def board(version_id: int, stamp: str, *, metric: str, k: int, average: str, domain: str | None = None) -> pl.DataFrame:
-    """The board of one figure; see ``store.access.leaderboard.leaderboard``."""
+    """The board of one figure with what its runs cost; see ``store.access.leaderboard.leaderboard``."""
     return _board(_place(), version_id, stamp, metric, k, average, domain)
 
 
@@ -59,7 +60,8 @@ def _board(
 ) -> pl.DataFrame:
     del place, stamp
     with the_site().database.reading() as session:
-        return board_access.leaderboard(session, version_id, metric=metric, k=k, average=average, domain=domain)
+        found = board_access.leaderboard(session, version_id, metric=metric, k=k, average=average, domain=domain)
+        return with_costs(found, efficiency.efficiencies(session, found["run_id"].to_list()))
 
 
 @st.cache_resource(max_entries=_KEPT, show_spinner=False)

@@ -33,6 +33,10 @@ class SortKey(StrEnum):
     NAME = "name"
     FAMILY = "family"
     SIZE = "size"
+    ENCODING = "encoding time"
+    QUERY_TIME = "query time"
+    DIMENSION = "dimension"
+    INDEX = "index size"
     COVERAGE = "coverage"
     DATE = "date"
 
@@ -152,6 +156,10 @@ _SORTS: dict[SortKey, tuple[str, bool]] = {
     SortKey.NAME: ("_name", False),
     SortKey.FAMILY: ("_family", False),
     SortKey.SIZE: ("parameters", True),
+    SortKey.ENCODING: ("encode_seconds_per_1000_documents", False),
+    SortKey.QUERY_TIME: ("query_ms", False),
+    SortKey.DIMENSION: ("dimension", False),
+    SortKey.INDEX: ("index_bytes", False),
     SortKey.COVERAGE: ("coverage", True),
     SortKey.DATE: ("published_at", True),
 }
@@ -160,7 +168,7 @@ _SORTS: dict[SortKey, tuple[str, bool]] = {
 def ordered(board: pl.DataFrame, key: SortKey, *, reverse: bool = False) -> pl.DataFrame:
     """Sort by ``key``; unknown values come last either way, equal ones by name, method, contract and id.
 
-    Figures and dates run from high to low, ranks and names from low to high; ``reverse`` turns that round.
+    Figures and dates run from high to low, ranks, names and costs from low to high; ``reverse`` turns that round.
     With ``rank``, rows at query level come before rows at sub-query level.
     """
     column, descending = _SORTS[key]

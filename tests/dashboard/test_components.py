@@ -27,7 +27,8 @@ from store.records import BenchmarkRecord
 FIGURES = {
     "old": pl.Float64, "new": pl.Float64, "lift": pl.Float64, "old_printed": pl.String, "new_printed": pl.String,
     "old_note": pl.String, "new_note": pl.String, "n": pl.Int64, "coverage": pl.Float64, "rank": pl.Int64,
-    "rank_old": pl.Int64, "rank_new": pl.Int64, "rank_change": pl.Int64,
+    "encode_seconds_per_1000_documents": pl.Float64, "query_ms": pl.Float64, "index_bytes": pl.Int64,
+    "device": pl.String, "rank_old": pl.Int64, "rank_new": pl.Int64, "rank_change": pl.Int64,
 }  # fmt: skip
 
 
