@@ -13,9 +13,13 @@ import streamlit as st
 from dashboard.charts.palette import Ground, colours
 from dashboard.charts.row_dumbbell import row_dumbbell, shared_range
 from dashboard.components.board import BoardView
+from dashboard.components.cost import COST_COLUMNS, COSTS
 from dashboard.components.numbers import NONE, day, decimals_of, figure_text, points, size, whole
 
 ROW_HEIGHT = 35
+#: Marks rows at sub-query level; the line under the table says what it means.
+SUB_QUERY_MARK = "†"
+SUB_QUERIES = f"sub-queries {SUB_QUERY_MARK}"
 MOST_ROWS_SHOWN = 26
 
 
@@ -50,7 +54,7 @@ COLUMNS: tuple[BoardColumn, ...] = (
         46,
     ),
     BoardColumn("rank_change", "Δ rank", "Places gained or lost from old to new.", 64, _WITH_BOTH),
-    BoardColumn("retriever", "Retriever", "Name of the retriever. Select the row for its details.", 246),
+    BoardColumn("retriever", "Retriever", "Name of the retriever. Select the row for its details.", 258),
     BoardColumn(
         "move",
         "Old → new",
@@ -67,6 +71,8 @@ COLUMNS: tuple[BoardColumn, ...] = (
     BoardColumn("method", "Method", "How the query was put to the retriever.", 130),
     BoardColumn("family", "Family", "Model family.", 96),
     BoardColumn("size", "Size", "Number of weights.", 62),
+    *(BoardColumn(c.key, c.title, c.help, c.width) for c in COSTS.values() if c.key in COST_COLUMNS),
+    BoardColumn("device", "Device", "What it was measured on.", 130),
     BoardColumn("training", "Training", "Base model, or fine-tuned for tool or skill retrieval.", 88),
     BoardColumn("trained", "Trained on it", "Whether the retriever was trained on this benchmark; never assumed.", 98),
     BoardColumn("level", "Level", "Whole queries, or sub-queries that know the needs behind them.", 84),
@@ -75,9 +81,10 @@ COLUMNS: tuple[BoardColumn, ...] = (
     BoardColumn("scorer", "Scorer", "Version of the scoring code; none for figures from a paper.", 70),
 )
 _TITLES = {column.key: column.title for column in COLUMNS}
-USUAL = tuple(c.key for c in COLUMNS)
+USUAL = tuple(c.key for c in COLUMNS if c.key not in COST_COLUMNS)
 #: On a phone the figures come right after the name.
 _NARROW_FIRST = ("rank", "retriever", "new", "old", "lift", "move")
+_NARROW_WIDTHS = {"rank": 38, "retriever": 170, "new": 57, "old": 57}
 
 _FLAG_WORDS = {
     "ties": "ties",
@@ -124,7 +131,12 @@ _PLAIN: dict[str, Callable[[Any], str]] = {
     "n": lambda value: whole(int(value)),
     "size": lambda value: size(int(value)),
     "coverage": lambda value: points(value, 0 if value == 1 else 1) + " %",
+    **{cost.key: cost.write for cost in COSTS.values() if cost.key in COST_COLUMNS},
 }
+
+
+def _cost(value: float | None, key: str) -> float | None:
+    return None if value is None else value / COSTS[key].scale
 
 
 def _rounded(figure: float | None) -> float | None:
@@ -132,23 +144,29 @@ def _rounded(figure: float | None) -> float | None:
     return None if figure is None else round(100 * figure, 2)
 
 
-def as_shown(board: pl.DataFrame, ground: Ground) -> pl.DataFrame:
+def as_shown(board: pl.DataFrame, ground: Ground, *, narrow: bool = False) -> pl.DataFrame:
     """The board with the columns of the table: figures ×100, words for codes, a drawing a row.
 
     Args:
         board: rows of ``ranked``, filtered and ordered.
         ground: theme of the drawings.
+        narrow: on a phone a mark alone says sub-query, and names that occur in several rows say the method.
     """
+    several = board.select("retriever", "level").is_duplicated().to_list()
+    asked = f" {SUB_QUERY_MARK}" if narrow else f" · {SUB_QUERIES}"
     low, high = shared_range([*board["old"].to_list(), *board["new"].to_list()])
     rows = board.iter_rows(named=True)
     shown: dict[str, list[Any]] = {column.key: [] for column in COLUMNS}
-    for row in rows:
+    for row, repeated in zip(rows, several, strict=True):
+        method = row["method"] if not row["contract"] else f"{row['method']} ({row['contract']})"
         reported = row["provenance"] == "reported"
         source = row["place"] if reported and row["place"] else row["provenance"]
         values = {
             "rank": row["rank"],
             "rank_change": row["rank_change"],
-            "retriever": row["retriever"] + (" · sub-queries" if row["level"] == "sub-query" else ""),
+            "retriever": row["retriever"]
+            + (f" · {method}" if narrow and repeated else "")
+            + (asked if row["level"] == "sub-query" else ""),
             "move": row_dumbbell(row["old"], row["new"], low, high, ground),
             "old": _rounded(row["old"]),
             "new": _rounded(row["new"]),
@@ -156,9 +174,11 @@ def as_shown(board: pl.DataFrame, ground: Ground) -> pl.DataFrame:
             "n": row["n"],
             "coverage": row["coverage"],
             "notes": _notes(row),
-            "method": row["method"] if not row["contract"] else f"{row['method']} ({row['contract']})",
+            "method": method,
             "family": row["family"] or "",
             "size": row["parameters"],
+            "device": row["device"] or NONE,
+            **{key: _cost(row[COSTS[key].column], key) for key in COST_COLUMNS if key in COSTS},
             "training": {True: "fine-tuned", False: "base", None: NONE}[row["fine_tuned"]],
             "trained": row["trained_on_benchmark"],
             "level": row["level"],
@@ -177,6 +197,7 @@ def as_shown(board: pl.DataFrame, ground: Ground) -> pl.DataFrame:
         "n": pl.Int64,
         "coverage": pl.Float64,
         "size": pl.Int64,
+        **{key: pl.Float64 for key in COST_COLUMNS if key in COSTS},
     }
     return pl.DataFrame(shown, schema={column.key: numeric.get(column.key, pl.String) for column in COLUMNS})
 
@@ -244,6 +265,8 @@ def visible_columns(chosen: Sequence[str], view: BoardView, board: pl.DataFrame,
         "date": board.filter(pl.col("provenance") != "reported").is_empty(),
         "scorer": board["scorer_version"].null_count() == board.height,
         "notes": not any(_notes(row) for row in board.iter_rows(named=True)),
+        "device": board["device"].null_count() == board.height,
+        **{key: board[cost.column].null_count() == board.height for key, cost in COSTS.items() if key != "size"},
     }
     keys = [key for key in keys if not empty.get(key, False)]
     if narrow:
@@ -253,7 +276,14 @@ def visible_columns(chosen: Sequence[str], view: BoardView, board: pl.DataFrame,
 
 
 def board_table(
-    board: pl.DataFrame, keys: Sequence[str], ground: Ground, *, key: str, label: str, selected: int | None
+    board: pl.DataFrame,
+    keys: Sequence[str],
+    ground: Ground,
+    *,
+    key: str,
+    label: str,
+    selected: int | None,
+    narrow: bool,
 ) -> int | None:
     """Draw the table; returns the position of the selected row.
 
@@ -264,18 +294,23 @@ def board_table(
         key: key of the element; a selection is forgotten when it changes.
         label: accessible name.
         selected: position of the row that is selected at first.
+        narrow: on a phone, rank, name, new and old fit without scrolling.
     """
-    shown = as_shown(board, ground)
+    shown = as_shown(board, ground, narrow=narrow)
     config: dict[str, Any] = {}
+    widths = dict(_NARROW_WIDTHS) if narrow else {}
+    if narrow and "new" not in keys:
+        widths["retriever"] += widths["new"]
     for column in COLUMNS:
+        width = widths.get(column.key, column.width)
         if column.key == "move":
-            config["move"] = st.column_config.ImageColumn(column.title, help=column.help, width=column.width)
-        elif column.key in {"rank", "rank_change", "old", "new", "lift", "n", "coverage", "size"}:
+            config["move"] = st.column_config.ImageColumn(column.title, help=column.help, width=width)
+        elif column.key in {"rank", "rank_change", "old", "new", "lift", "n", "coverage", "size", *COSTS}:
             config[column.key] = st.column_config.NumberColumn(
-                column.title, help=column.help, width=column.width, alignment="right"
+                column.title, help=column.help, width=width, alignment="right"
             )
         else:
-            config[column.key] = st.column_config.TextColumn(column.title, help=column.help, width=column.width)
+            config[column.key] = st.column_config.TextColumn(column.title, help=column.help, width=width)
     height: Any = "content" if board.height <= MOST_ROWS_SHOWN else ROW_HEIGHT * (MOST_ROWS_SHOWN + 1) + 2
     state = st.dataframe(
         _styled(board, shown, keys, ground),

@@ -10,6 +10,7 @@ import streamlit as st
 
 from dashboard import reading
 from dashboard.components import permalinks
+from dashboard.components.benchmark_choice import choose_version
 from dashboard.components.board import FILTERS, BoardView, Filters, SortKey, filter_options
 from dashboard.components.board_table import COLUMNS, USUAL
 from store.records import BenchmarkRecord
@@ -70,15 +71,11 @@ class Arrangement:
 
 
 def choose_benchmark(
-    records: Sequence[BenchmarkRecord], *, key: str = PREFIX + "benchmark", width: int = 230
+    records: Sequence[BenchmarkRecord], *, key: str = PREFIX + "benchmark", width: int = 296, brief: bool = False
 ) -> BenchmarkRecord:
     """The benchmark version; the first choice is the newest board of ToolEq, else the first there is."""
-    by_name = {record.name: record for record in records}
-    first = next((name for name in by_name if name.startswith("tooleq@")), next(iter(by_name)))
-    chosen = permalinks.pinned_select(
-        "Benchmark and version", list(by_name), key, first, label_visibility="collapsed", width=width
-    )
-    return by_name[chosen]
+    first = next((record.name for record in records if record.slug == "tooleq"), records[0].name)
+    return choose_version(records, key, first, brief=brief, label_visibility="collapsed", width=width)
 
 
 def scopes_of(benchmark: BenchmarkRecord, found: pl.DataFrame) -> list[Scope]:
@@ -124,7 +121,7 @@ def choose_metric(benchmark: BenchmarkRecord, found: pl.DataFrame, prefix: str) 
         first,
         format_func=lambda cutoff: f"@{cutoff}",
         label_visibility="collapsed",
-        width=84,
+        width=76,
     )
     scopes = scopes_of(benchmark, found)
     by_word = {scope.word: scope for scope in scopes}

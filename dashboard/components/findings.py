@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from dashboard.components.board import BoardView
+from dashboard.components.board_table import SUB_QUERY_MARK
 from dashboard.components.controls import Figure
 from dashboard.components.numbers import points, whole
 from dashboard.components.untrusted import plain
@@ -12,7 +13,7 @@ from dashboard.components.untrusted import plain
 
 def reading_line(figure: Figure, rows: pl.DataFrame) -> str:
     """How to read the figures of the table: one line of Markdown of ours, others' words escaped."""
-    parts = [f"{figure.name} × 100, {plain(figure.scope.sentence)}."]
+    parts = [f"{figure.name} × 100 on {plain(figure.benchmark.name)}, {plain(figure.scope.sentence)}."]
     if figure.view is not BoardView.NEW:
         parts.append("Old: against the one annotated answer.")
     if figure.view is not BoardView.OLD and rows["new"].null_count() < rows.height:
@@ -28,7 +29,10 @@ def reading_line(figure: Figure, rows: pl.DataFrame) -> str:
     if rows["old_note"].null_count() + rows["new_note"].null_count() < 2 * rows.height:
         parts.append("\\* has a remark: select the row.")
     if "sub-query" in set(rows["level"].to_list()):
-        parts.append("Sub-query rows are asked with needs written from the labels: a ceiling, ranked on its own.")
+        parts.append(
+            f"{SUB_QUERY_MARK} sub-query rows: the retriever is asked one need at a time, with needs written from the "
+            "labels; that is a ceiling, so these rows are ranked among themselves."
+        )
     if rows.filter(pl.col("flags").list.contains("partial")).height:
         parts.append("Partial runs answer fewer than half of the queries and are not ranked.")
     return " ".join(parts)

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
+
+from dashboard.current_site import the_site
 
 BIND: Any = "query-params"
 
@@ -113,6 +115,21 @@ def reset(values: dict[str, Any]) -> Callable[[], None]:
             st.session_state[key] = value
 
     return apply
+
+
+def full_address(path: str) -> str:
+    """A link that can be sent to somebody: the site's public address, or where this reader sees the site.
+
+    Args:
+        path: within the site, as ``address`` gives it.
+    """
+    settings = the_site().settings
+    opened = urlsplit(st.context.url or "")
+    if "public_url" in settings.model_fields_set or not opened.netloc:
+        return settings.public_url + path
+    # Nobody said what the public address is: a server on another port than the usual one must not print links
+    # that lead elsewhere.
+    return f"{opened.scheme}://{opened.netloc}{path}"
 
 
 def address(path: str, **parameters: str | Sequence[str]) -> str:

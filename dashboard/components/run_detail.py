@@ -10,7 +10,7 @@ import polars as pl
 import streamlit as st
 
 from dashboard.components import permalinks
-from dashboard.components.board_table import flag_words
+from dashboard.components.board_table import SUB_QUERIES, flag_words
 from dashboard.components.downloads import download_menu
 from dashboard.components.numbers import NONE, day, decimals_of, figure_text, points, size, whole
 from dashboard.components.untrusted import plain, web_address
@@ -160,7 +160,7 @@ def facts_of(page: RunPage) -> list[tuple[str, str]]:
         ("Weights", weights),
         ("Trained on this benchmark", run.trained_on_benchmark),
         ("Source", f"printed in {run.place}; no ranking lies behind it" if reported else run.provenance),
-        ("State", "" if run.state == "published" else run.state),
+        ("State", "" if run.state == "published" else run.state + (", private" if run.visibility == "private" else "")),
         ("Queries answered", answered),
         ("Flags", ", ".join(flag_words(run.flags))),
         ("Licence", run.licence or retriever.licence),
@@ -186,14 +186,34 @@ def links_of(page: RunPage) -> list[tuple[str, str]]:
     return [(label, safe) for label, address in found if (safe := web_address(address)) is not None]
 
 
+def run_title(page: RunPage) -> str:
+    """The retriever's name, and the level where it is not asked with whole queries."""
+    return page.retriever.name + (f" · {SUB_QUERIES}" if page.run.level == "sub-query" else "")
+
+
 def remarks_of(page: RunPage, k: int) -> list[str]:
-    """Notes on the run and on its figures at this K."""
+    """Notes on the run and on its figures at this K; a note on several figures is said once."""
     figures = page.summaries.filter((pl.col("k") == k) & (pl.col("note").fill_null("") != ""))
-    said = list(page.run.notes)
+    noted: dict[str, list[tuple[str, str, str]]] = {}
     for row in figures.iter_rows(named=True):
-        over = row["domain"] or row["average"]
-        said.append(f"{row['metric']}@{row['k']} {row['view']}, {over}: {row['note']}")
-    return list(dict.fromkeys(said))
+        noted.setdefault(row["note"], []).append((row["metric"], row["view"], row["domain"] or row["average"]))
+    said = [f"{_listed_figures(found, k)}: {note}" for note, found in noted.items()]
+    return list(dict.fromkeys([*page.run.notes, *said]))
+
+
+def _listed_figures(found: Sequence[tuple[str, str, str]], k: int) -> str:
+    """``NDCG@10 new, web``, or ``NDCG, Recall and Comp@10, old and new, web and customized`` for all of them."""
+    order = {word: place for place, word in enumerate((*METRICS, "old", "new"))}
+    parts = [sorted(set(words), key=lambda word: order.get(word, 0)) for words in zip(*found, strict=True)]
+    if len(set(found)) == len(parts[0]) * len(parts[1]) * len(parts[2]):
+        metrics, views, overs = (_joined(words) for words in parts)
+        return f"{metrics}@{k}{' ' if len(parts[1]) == 1 else ', '}{views}, {overs}"
+    return "; ".join(f"{metric}@{k} {view}, {over}" for metric, view, over in dict.fromkeys(found))
+
+
+def _joined(words: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
 
 
 def show_run(page: RunPage, *, k: int, key: str) -> None:

@@ -32,7 +32,7 @@ def show_reading(report: RunReport) -> None:
         st.text(f"{read_as}: {counts}." if counts else f"{read_as}.")
     if report.problems:
         shown = len(report.problems)
-        more = f"; the first {shown} are listed" if report.problem_count > shown else ""
+        more = f"; {_shown_of(shown)}" if report.problem_count > shown else ""
         number = max(report.problem_count, shown)
         st.markdown(f"**{whole(number)} {'problem' if number == 1 else 'problems'} to mend**{more}")
         with st.container(gap="xxsmall", key="submit_problems"):
@@ -45,6 +45,10 @@ def show_reading(report: RunReport) -> None:
             st.text(f"Note: {note}")
         if flags:
             st.text("Flags: " + ", ".join(flags))
+
+
+def _shown_of(shown: int) -> str:
+    return "one line stands for all of them" if shown == 1 else f"the first {whole(shown)} are listed"
 
 
 def show_scores(checked: CheckedRun) -> None:

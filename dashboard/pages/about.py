@@ -10,7 +10,7 @@ from dashboard.components.worked_examples import example_averages, example_lists
 from pipeline import published
 
 COMMANDS = """\
-equirank validate RUN --benchmark B                    is the file sound? every problem with its line
+equirank validate RUN --benchmark B                    every problem of the file, with its line
 equirank score RUN --benchmark B                       old and new scores; nothing is stored
 equirank submit RUN --benchmark B --retriever NAME     store and publish; prints the permalink
 equirank runs list                                     what is stored here

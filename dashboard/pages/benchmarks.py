@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -10,7 +11,7 @@ import polars as pl
 import streamlit as st
 
 from dashboard import reading
-from dashboard.components import permalinks
+from dashboard.components.benchmark_choice import choose_version
 from dashboard.components.benchmark_files import folder_zip
 from dashboard.components.empty import no_benchmarks
 from dashboard.components.failures import shown_errors
@@ -33,6 +34,7 @@ STATISTICS = {
     "combinations_per_query": "Valid combinations a query",
     "queries_with_alternative": "Queries with an alternative",
 }
+_ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})\b")
 _SHARES = {"subqueries_with_equivalent", "queries_with_alternative"}
 
 
@@ -73,7 +75,7 @@ def overview(records: Sequence[BenchmarkRecord]) -> None:
             "Tools": [whole(record.tools) for record in records],
             "Sub-queries": [whole(record.subqueries) for record in records],
             "Combinations": [whole(record.combinations) for record in records],
-            "Content": ["here" if record.has_content else "figures only" for record in records],
+            "Content": ["stored here" if record.has_content else "printed figures only" for record in records],
         }
     )
     right = {name: st.column_config.TextColumn(alignment="right") for name in frame.columns[3:7]}
@@ -90,14 +92,20 @@ def overview(records: Sequence[BenchmarkRecord]) -> None:
 def facts(record: BenchmarkRecord) -> list[tuple[str, str]]:
     """What the card says in words."""
     item = "Skills" if record.kind == "skill" else "Tools"
+    # The statistics beside them say these, where there are any.
+    counted = [
+        ("Sub-queries", whole(record.subqueries)),
+        ("Equivalents", whole(record.equivalents)),
+        ("Combinations", whole(record.combinations)),
+    ]
+    if record.statistics.get("all"):
+        counted = []
     return [
         ("Name", record.name),
         ("Kind", f"{record.kind} retrieval"),
         ("Queries", whole(record.queries)),
         (item, whole(record.tools)),
-        ("Sub-queries", whole(record.subqueries)),
-        ("Equivalents", whole(record.equivalents)),
-        ("Combinations", whole(record.combinations)),
+        *counted,
         ("Ranked by", f"{record.headline} average"),
         ("Cutoffs", ", ".join(str(k) for k in record.ks)),
         ("Source", record.source),
@@ -162,6 +170,9 @@ def card(record: BenchmarkRecord, versions: Sequence[BenchmarkRecord]) -> None:
             icon=":material/leaderboard:",
             query_params={"lb_benchmark": record.name},
         )
+        paper = _ARXIV.search(record.source)
+        if paper:
+            st.page_link(f"https://arxiv.org/abs/{paper[1]}", label="The paper", icon=":material/open_in_new:")
         if record.has_content:
             st.page_link(
                 "pages/submit.py",
@@ -198,13 +209,8 @@ def page() -> None:
         no_benchmarks()
         return
     overview(records)
-    by_name = {record.name: record for record in records}
-    first = next((name for name in by_name if name.startswith("tooleq@")), records[0].name)
-    chosen = by_name[
-        permalinks.pinned_select(
-            "Benchmark and version", list(by_name), "bm_benchmark", first, label_visibility="collapsed", width=320
-        )
-    ]
+    first = next((record.name for record in records if record.slug == "tooleq"), records[0].name)
+    chosen = choose_version(records, "bm_benchmark", first, label="Card of", width=420)
     card(chosen, [record for record in records if record.slug == chosen.slug])
 
 

@@ -24,7 +24,7 @@ from dashboard.components.empty import empty_board, no_benchmarks
 from dashboard.components.failures import shown_errors
 from dashboard.components.findings import finding, reading_line
 from dashboard.components.numbers import whole
-from dashboard.components.run_detail import read_run, run_address, show_run
+from dashboard.components.run_detail import read_run, run_title, show_run
 from dashboard.components.theme import ground
 from dashboard.components.untrusted import plain
 from store.errors import NotFound
@@ -39,7 +39,7 @@ def controls(narrow: bool) -> tuple[Figure, Arrangement, pl.DataFrame]:
         no_benchmarks()
         st.stop()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        benchmark = choose_benchmark(records, width=190 if narrow else 230)
+        benchmark = choose_benchmark(records, width=190 if narrow else 296, brief=narrow)
         stamp, found = choices_for(benchmark)
         if not narrow:
             figure = choose_figure(benchmark, found)
@@ -80,9 +80,8 @@ def detail(run_id: str, figure: Figure) -> None:
         return
     st.divider()
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(plain(page.retriever.name), anchor=False, width="content")
-        st.page_link("pages/run.py", label="Page of this run", query_params={"run": run_id})
-    st.caption(f"Permalink: {plain(run_address(page))}")
+        st.subheader(plain(run_title(page)), anchor=False, width="content")
+        st.page_link("pages/run.py", label="Open its page", icon=":material/link:", query_params={"run": run_id})
     show_run(page, k=figure.k, key="lb_detail")
 
 
@@ -103,12 +102,13 @@ def select_run(shown: pl.DataFrame, position: int | None) -> str | None:
 def page() -> None:
     """Draw the page."""
     narrow = viewport.is_narrow()
-    with st.container(gap="xxsmall"):
-        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", gap="small"):
-            st.title("Retrievers, scored against every valid answer", anchor=False, width="content")
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", gap="small"):
+        st.title("Retrievers, scored against every valid answer", anchor=False, width="content")
+        with st.container(horizontal=True, gap="small", width="content"):
             if st.button("Score a run file", type="primary", icon=":material/upload_file:", key="lb_submit"):
                 st.switch_page("pages/submit.py")
-        said_first = st.container()
+            if st.button("Evaluate a model", icon=":material/play_arrow:", key="lb_evaluate"):
+                st.switch_page("pages/evaluate.py")
     figure, arrangement, board = controls(narrow)
     if board.is_empty():
         empty_board(figure.benchmark)
@@ -122,7 +122,9 @@ def page() -> None:
         return
     sentence = finding(figure, board)
     if sentence and not narrow:
-        said_first.markdown(sentence)
+        # Between the controls and the table: the table's toolbar, which appears over its top right corner, then
+        # covers the end of a line and no control.
+        st.markdown(sentence)
     columns = visible_columns(arrangement.columns, figure.view, board, narrow=narrow)
     wanted = st.query_params.get(RUN)
     places = [i for i, run_id in enumerate(rows["run_id"].to_list()) if run_id == wanted]
@@ -135,6 +137,7 @@ def page() -> None:
         key=identity,
         label=f"Leaderboard of {figure.benchmark.name}, {figure.name}",
         selected=places[0] if places else None,
+        narrow=narrow,
     )
     selected = select_run(rows, position)
     st.session_state["lb_had_selection"] = position is not None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import polars as pl
 import streamlit as st
 
+from dashboard.components import permalinks
 from dashboard.components.failures import shown_errors
 from dashboard.components.numbers import NONE, day, points, whole
-from dashboard.components.run_detail import RunPage, raw_download, read_run, run_address
+from dashboard.components.run_detail import RunPage, headline_sentence, raw_download, read_run, run_address
 from dashboard.components.submission_form import fields
 from dashboard.components.untrusted import plain
 from dashboard.current_site import the_site
@@ -90,7 +91,7 @@ def actions(page: RunPage) -> None:
         raw_download(run, key=f"mine_{run.id}")
         st.page_link("pages/run.py", label="Open the run", query_params=query)
     st.caption("Private link, for whoever should see it:" if private else "Permalink:")
-    st.code(the_site().settings.public_url + run_address(page), language=None)
+    st.code(permalinks.full_address(run_address(page)), language=None)
 
 
 def edit(page: RunPage) -> None:
@@ -146,6 +147,8 @@ def page() -> None:
         return
     shown = read_run(chosen, person=LOCAL_PERSON)
     st.subheader(f"{plain(shown.retriever.name)} on {plain(shown.benchmark.name)}", anchor=False)
+    ks = sorted(set(shown.summaries["k"].to_list())) or [10]
+    st.markdown(headline_sentence(shown, 10 if 10 in ks else ks[0]))
     actions(shown)
     with st.expander("Change what is said about it"):
         edit(shown)

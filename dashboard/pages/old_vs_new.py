@@ -142,13 +142,12 @@ def page() -> None:
     metrics = metrics_of(wide)
     cells = paired_cells(wide, metrics, k, groups)
     paired_frame(wide, cells)
-    heading = ", ".join(plain(group.title) for group in groups)
     places = wide.filter(pl.col("provenance") == "reported")["place"].unique().sort().to_list()
     if not places:
-        st.caption(f"× 100, {heading}.")
+        st.caption("All figures × 100.")
     else:
         listed = ", ".join(plain(place) for place in places)
-        st.caption(f"× 100, {heading}. Figures of {listed} are as printed there; Δ is computed from them.")
+        st.caption(f"All figures × 100. Those of {listed} are as printed there; Δ is computed from them.")
     download_menu(
         key="ovn_download",
         name=f"equirank-{benchmark.slug}-old-new-{k}",

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard.components import permalinks
 from dashboard.components.failures import shown_errors
-from dashboard.components.run_detail import headline_sentence, read_run, show_run
+from dashboard.components.run_detail import headline_sentence, read_run, run_title, show_run
 from dashboard.components.untrusted import plain
 
 
@@ -24,7 +24,7 @@ def page() -> None:
     elif shown.run.state != "published":
         st.info(f"This run is {shown.run.state} and not on the leaderboard.")
     with st.container(gap="xxsmall"):
-        st.title(plain(shown.retriever.name), anchor=False)
+        st.title(plain(run_title(shown)), anchor=False)
         st.caption(f"{plain(shown.run.method)} on {plain(shown.benchmark.title)} ({plain(shown.benchmark.name)})")
     ks = sorted(set(shown.summaries["k"].to_list())) or [10]
     k = 10 if 10 in ks else ks[0]

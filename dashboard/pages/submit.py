@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -9,9 +10,9 @@ import streamlit as st
 
 from dashboard import reading
 from dashboard.components import permalinks
+from dashboard.components.benchmark_choice import choose_version
 from dashboard.components.empty import no_benchmarks
 from dashboard.components.failures import shown_errors
-from dashboard.components.numbers import whole
 from dashboard.components.run_detail import read_run, run_address
 from dashboard.components.run_report import show_reading, show_scores
 from dashboard.components.submission_form import submission_form
@@ -22,6 +23,7 @@ from pipeline.jobs.submission import LOCAL_PERSON, CheckedRun, check_run, submit
 from pipeline.run import Order, Verdict
 from store.records import BenchmarkRecord
 
+TARGET = "submit_benchmark"
 AS_WRITTEN = "as the file says"
 _ORDERS = {
     AS_WRITTEN: "as the file says",
@@ -37,14 +39,28 @@ def choose_target() -> BenchmarkRecord | None:
     if not records:
         no_benchmarks()
         return None
-    by_name = {record.name: record for record in records}
-    first = next((record.name for record in records if not record.is_demo), records[0].name)
-    name = permalinks.pinned_select(
-        "Benchmark and version", list(by_name), "submit_benchmark", first, label_visibility="collapsed", width=320
+    first = min(records, key=lambda record: (record.is_demo, record.kind != "tool"))
+    return choose_version(
+        records,
+        TARGET,
+        first.name,
+        label="Benchmark to score against",
+        help="Benchmarks whose queries and labels are stored here. `equirank benchmark import` adds others.",
+        width=420,
     )
-    chosen = by_name[name]
-    st.caption(f"{plain(chosen.title)}: {whole(chosen.queries)} queries, {whole(chosen.tools)} {chosen.kind}s.")
-    return chosen
+
+
+def other_target(problems: Sequence[str]) -> None:
+    """A button that changes to the benchmark whose ids the file has, where a problem names one."""
+    for record in reading.benchmarks():
+        if record.has_content and any(f"match benchmark {record.name}:" in problem for problem in problems):
+            st.button(
+                f"Score it against {plain(record.title)}",
+                icon=":material/swap_horiz:",
+                on_click=permalinks.reset({TARGET: record.name}),
+                key="submit_other_target",
+            )
+            return
 
 
 def sample_of(benchmark: BenchmarkRecord) -> Path | None:
@@ -136,7 +152,7 @@ def checked_run(
 def done(run_id: str) -> None:
     """What became of the submission, and where it can be seen."""
     page = read_run(run_id, person=LOCAL_PERSON)
-    address = the_site().settings.public_url + run_address(page)
+    address = permalinks.full_address(run_address(page))
     name = plain(page.retriever.name)
     if page.run.visibility == "public":
         st.success(f"**{name}** is on the leaderboard of {plain(page.benchmark.name)}.", icon=":material/check_circle:")
@@ -183,6 +199,7 @@ def page() -> None:
     st.subheader("The file", anchor=False)
     show_reading(report)
     if report.verdict is Verdict.REFUSE:
+        other_target([problem.message for problem in report.problems])
         if last is None and any("order" in p.message.lower() or "part" in p.message.lower() for p in report.problems):
             st.rerun()
         return
