@@ -112,12 +112,26 @@ class RunRecord:
     flags: tuple[str, ...]
     notes: tuple[str, ...]
     efficiency: Mapping[str, Any] | None
+    statistics_artifact: str | None
+    statistics_version: str | None
+    statistics_at: datetime | None
     trained_on_benchmark: str
     link: str
     licence: str
     created_at: datetime
     published_at: datetime | None
     withdrawn_at: datetime | None
+
+
+@dataclass(frozen=True)
+class BoardStatisticsRecord:
+    """What was computed over a board; see ``store.models.BoardStatistics``."""
+
+    benchmark_version_id: int
+    computed_from: str
+    tie_groups_artifact: str
+    gains_artifact: str
+    made_at: datetime
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from sqlmodel import Session, col
 
 from store.artifacts import ArtifactStore, StoredArtifact
 from store.errors import ArtifactDamaged, ArtifactMissing
-from store.models import BenchmarkVersion, Run, utc_now
+from store.models import BenchmarkVersion, BoardStatistics, Run, utc_now
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,15 @@ def referenced(session: Session) -> dict[str, tuple[str, ...]]:
         "ranking": col(Run.ranking_artifact),
         "per-query scores": col(Run.per_query_artifact),
         "raw file": col(Run.raw_artifact),
+        "statistics": col(Run.statistics_artifact),
     }
     for run_id, *digests in session.execute(select(col(Run.id), *columns.values()).order_by(col(Run.id))):
         for what, digest in zip(columns, digests, strict=True):
             if digest is not None:
                 owners[digest].append(f"{what} of run {run_id}")
+    for board in session.scalars(select(BoardStatistics).order_by(col(BoardStatistics.benchmark_version_id))):
+        owners[board.tie_groups_artifact].append(f"tie groups of benchmark version {board.benchmark_version_id}")
+        owners[board.gains_artifact].append(f"gains of benchmark version {board.benchmark_version_id}")
     return {digest: tuple(rows) for digest, rows in owners.items()}
 
 

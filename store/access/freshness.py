@@ -5,11 +5,11 @@ from __future__ import annotations
 from sqlalchemy import func, select
 from sqlmodel import Session, col
 
-from store.models import BenchmarkVersion, Retriever, Run, State, Submission, Visibility
+from store.models import BenchmarkVersion, BoardStatistics, Retriever, Run, State, Submission, Visibility
 
 
 def board_stamp(session: Session, benchmark_version_id: int) -> str:
-    """A text that changes when a run of this version is published, withdrawn, hidden or edited.
+    """A text that changes when a run of this version is published, withdrawn, hidden or edited, or gets statistics.
 
     Two different texts do not mean that a board differs; equal texts mean that nothing but a retriever's
     description, loaded at start, can.
@@ -17,14 +17,25 @@ def board_stamp(session: Session, benchmark_version_id: int) -> str:
     shown = (col(Run.state) == State.PUBLISHED.value) & (col(Run.visibility) == Visibility.PUBLIC.value)
     of_version = col(Run.benchmark_version_id) == benchmark_version_id
     runs = session.execute(
-        select(func.count(), func.max(col(Run.published_at)), func.max(col(Run.created_at))).where(of_version, shown)
+        select(
+            func.count(),
+            func.max(col(Run.published_at)),
+            func.max(col(Run.created_at)),
+            func.count(col(Run.statistics_at)),
+            func.max(col(Run.statistics_at)),
+        ).where(of_version, shown)
     ).one()
     hidden = session.execute(select(func.count(), func.max(col(Run.withdrawn_at))).where(of_version, ~shown)).one()
     edited = session.execute(
         select(func.max(col(Submission.updated_at))).where(col(Submission.benchmark_version_id) == benchmark_version_id)
     ).one()
+    computed = session.execute(
+        select(func.max(col(BoardStatistics.made_at))).where(
+            col(BoardStatistics.benchmark_version_id) == benchmark_version_id
+        )
+    ).one()
     retrievers = session.execute(select(func.count(), func.max(col(Retriever.created_at)))).one()
-    return "|".join(str(value) for value in (*runs, *hidden, *edited, *retrievers))
+    return "|".join(str(value) for value in (*runs, *hidden, *edited, *computed, *retrievers))
 
 
 def library_stamp(session: Session) -> str:

@@ -18,7 +18,17 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from store.errors import NotFound
-from store.models import AverageOf, BenchmarkVersion, MetricSummary, Retriever, Run, State, View, Visibility
+from store.models import (
+    AverageOf,
+    BenchmarkVersion,
+    LiftSummary,
+    MetricSummary,
+    Retriever,
+    Run,
+    State,
+    View,
+    Visibility,
+)
 
 #: The flag of a run that answered too few queries to be ranked.
 PARTIAL = "partial"
@@ -72,6 +82,16 @@ _VIEW_COLUMNS: dict[str, pl.DataType] = {
 
 _VIEWS = ("old", "new")
 
+#: What a board knows of lifts beside their values; null until the statistics of a run are made.
+LIFT_COLUMNS: dict[str, pl.DataType] = {
+    "lift_low": pl.Float64(),
+    "lift_high": pl.Float64(),
+    "control": pl.Float64(),
+    "control_low": pl.Float64(),
+    "control_high": pl.Float64(),
+    "judged": pl.Float64(),
+}
+
 #: Columns of ``scores``.
 SCORE_COLUMNS: dict[str, pl.DataType] = {
     "run_id": pl.String(),
@@ -110,6 +130,7 @@ def leaderboard(
 
         - old, new, lift: fractions, null where not known (lift where either is null);
         - old_low, old_high, new_low, new_high, old_printed, new_printed, old_note, new_note, n;
+        - lift_low, lift_high, control, control_low, control_high, judged: see ``store.models.LiftSummary``;
         - coverage: answered over all queries, null for reported figures;
         - rank: by new, or by old on a board where nothing has a new figure; null when not ranked;
         - rank_old, rank_new: counted among the runs that have both figures (by old alone on a board where nothing
@@ -137,15 +158,28 @@ def leaderboard(
             *_run_columns(current),
             *(getattr(old, name) for name in _VIEW_COLUMNS),
             *(getattr(new, name) for name in _VIEW_COLUMNS),
+            *(getattr(LiftSummary, name.removeprefix("lift_")) for name in LIFT_COLUMNS),
         )
         .join(Retriever, col(Retriever.id) == current.c.retriever_id)
         .join(old, figure_of(old, View.OLD), isouter=True)
         .join(new, figure_of(new, View.NEW), isouter=True)
+        .join(
+            LiftSummary,
+            and_(
+                col(LiftSummary.run_id) == current.c.id,
+                col(LiftSummary.metric) == metric,
+                col(LiftSummary.k) == k,
+                col(LiftSummary.average) == chosen,
+                col(LiftSummary.domain) == (domain or ""),
+            ),
+            isouter=True,
+        )
         .where(current.c.place_in_row == 1)
     )
     schema = {
         **RUN_COLUMNS,
         **{f"{view}_{name}": dtype for view in ("old", "new") for name, dtype in _VIEW_COLUMNS.items()},
+        **LIFT_COLUMNS,
     }
     frame = pl.DataFrame([tuple(row) for row in session.execute(query)], schema=schema, orient="row")
     return _ranked(frame)
@@ -339,7 +373,8 @@ def _ranked(frame: pl.DataFrame) -> pl.DataFrame:
     )
     return ordered.select(
         *RUN_COLUMNS, "old", "new", "lift", "old_low", "old_high", "new_low", "new_high", "old_printed",
-        "new_printed", "old_note", "new_note", "n", "coverage", "rank", "rank_old", "rank_new", "rank_change",
+        "new_printed", "old_note", "new_note", *LIFT_COLUMNS, "n", "coverage", "rank", "rank_old", "rank_new",
+        "rank_change",
     )  # fmt: skip
 
 
