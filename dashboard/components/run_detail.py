@@ -197,14 +197,14 @@ def remarks_of(page: RunPage, k: int) -> list[str]:
     noted: dict[str, list[tuple[str, str, str]]] = {}
     for row in figures.iter_rows(named=True):
         noted.setdefault(row["note"], []).append((row["metric"], row["view"], row["domain"] or row["average"]))
-    said = [f"{_listed_figures(found, k)}: {note}" for note, found in noted.items()]
+    said = [f"{listed_figures(found, k)}: {note}" for note, found in noted.items()]
     return list(dict.fromkeys([*page.run.notes, *said]))
 
 
-def _listed_figures(found: Sequence[tuple[str, str, str]], k: int) -> str:
+def listed_figures(found: Sequence[tuple[str, str, str]], k: int) -> str:
     """``NDCG@10 new, web``, or ``NDCG, Recall and Comp@10, old and new, web and customized`` for all of them."""
     order = {word: place for place, word in enumerate((*METRICS, "old", "new"))}
-    parts = [sorted(set(words), key=lambda word: order.get(word, 0)) for words in zip(*found, strict=True)]
+    parts = [sorted(set(words), key=lambda word: (order.get(word, 0), word)) for words in zip(*found, strict=True)]
     if len(set(found)) == len(parts[0]) * len(parts[1]) * len(parts[2]):
         metrics, views, overs = (_joined(words) for words in parts)
         return f"{metrics}@{k}{' ' if len(parts[1]) == 1 else ', '}{views}, {overs}"

@@ -39,7 +39,7 @@ def controls(narrow: bool) -> tuple[Figure, Arrangement, pl.DataFrame]:
         no_benchmarks()
         st.stop()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        benchmark = choose_benchmark(records, width=190 if narrow else 296, brief=narrow)
+        benchmark = choose_benchmark(records, width=190 if narrow else 280, brief=narrow)
         stamp, found = choices_for(benchmark)
         if not narrow:
             figure = choose_figure(benchmark, found)
@@ -116,15 +116,16 @@ def page() -> None:
     rows = ordered(
         narrowed(ranked_for(board, figure.view), arrangement.filters), arrangement.sort, reverse=arrangement.reverse
     )
-    rows_line(rows.height, board.height, arrangement)
+    sentence = finding(figure, board)
+    # Between the controls and the table: the table's toolbar, which appears over its top right corner, then covers
+    # the end of a line and no control.
+    with st.container(gap="xxsmall"):
+        if sentence and not narrow:
+            st.markdown(sentence)
+        rows_line(rows.height, board.height, arrangement)
     if rows.is_empty():
         st.info("No row passes these filters. Every row is still there: show all rows to see them.")
         return
-    sentence = finding(figure, board)
-    if sentence and not narrow:
-        # Between the controls and the table: the table's toolbar, which appears over its top right corner, then
-        # covers the end of a line and no control.
-        st.markdown(sentence)
     columns = visible_columns(arrangement.columns, figure.view, board, narrow=narrow)
     wanted = st.query_params.get(RUN)
     places = [i for i, run_id in enumerate(rows["run_id"].to_list()) if run_id == wanted]

@@ -15,7 +15,15 @@ from pipeline.formats.messages import plural, quote, visible
 from pipeline.formats.problems import Refusal
 from pipeline.formats.reading import Reading
 from pipeline.formats.rows import Int32, RowCollector, scores_from_text
-from pipeline.formats.sniff import QUERY_NAMES, RANK_NAMES, SCORE_NAMES, TAG_NAMES, TOOL_NAMES, is_header
+from pipeline.formats.sniff import (
+    DISTANCE_NAMES,
+    QUERY_NAMES,
+    RANK_NAMES,
+    SCORE_NAMES,
+    TAG_NAMES,
+    TOOL_NAMES,
+    is_header,
+)
 from pipeline.formats.text_lines import TextLines
 from pipeline.run import RunTarget
 
@@ -25,7 +33,7 @@ _RANK = re.compile(r"[+-]?[0-9]{1,9}")
 
 @dataclass(frozen=True)
 class Columns:
-    """Which cell holds what; ``score`` or ``rank`` may be None, not both."""
+    """Which cell holds what; ``score`` or ``rank`` may be None, not both. ``distances``: the score's name says so."""
 
     width: int
     query: int
@@ -33,6 +41,7 @@ class Columns:
     score: int | None
     rank: int | None
     tag: int | None
+    distances: bool = False
 
 
 def columns_of(names: Sequence[str]) -> Columns:
@@ -51,12 +60,14 @@ def columns_of(names: Sequence[str]) -> Columns:
         return places[0] if places else None
 
     query, tool, score, rank = (find(wanted) for wanted in (QUERY_NAMES, TOOL_NAMES, SCORE_NAMES, RANK_NAMES))
+    distance = find(DISTANCE_NAMES) if score is None else None
+    score = distance if score is None else score
     shown = ", ".join(quote(name) for name in names[:12])
     if query is None or tool is None:
         raise Refusal(f"no column {'query_id' if query is None else 'tool_id'} among {shown}")
     if score is None and rank is None:
         raise Refusal(f"neither a column score nor a column rank among {shown}")
-    return Columns(len(names), query, tool, score, rank, find(TAG_NAMES))
+    return Columns(len(names), query, tool, score, rank, find(TAG_NAMES), distance is not None)
 
 
 def read_delimited(source: ByteSource, target: RunTarget, collector: RowCollector, delimiter: str) -> Reading:
@@ -78,6 +89,7 @@ def read_delimited(source: ByteSource, target: RunTarget, collector: RowCollecto
     finally:
         table.flush()
     lines.note(reading)
+    reading.distances = table.columns is not None and table.columns.distances
     if table.blanks:
         reading.normalised.append(f"{plural(table.blanks, 'blank line')} passed over")
     if table.comments:

@@ -54,7 +54,7 @@ def _read(file: Path | io.BytesIO, target: RunTarget, collector: RowCollector) -
         raise Refusal(
             f"the file has {total:,} rows, more than the limit of {collector.limits.rows:,}: keep fewer a query"
         )
-    reading = Reading("parquet", counts={"lines": total})
+    reading = Reading("parquet", counts={"lines": total}, distances=columns.distances)
     others = [name for name in names if name not in wanted]
     if others:
         reading.notes.append(f"columns not read: {listing(others)}")

@@ -110,6 +110,12 @@ def _rank(
     if order is Order.RANK and rank is None and len(rows):
         log.add('order "rank" is declared, but the file has no ranks: declare "score" or "distance"')
         return None
+    if order is None and reading.distances:
+        log.add(
+            "the scores are in a column named distance: declare the order: "
+            '"distance" if smaller is better, "score" if larger is better'
+        )
+        return None
     by_rank = score is None or order is Order.RANK
     if by_rank:
         score = (-rank.astype(np.float64)).astype(np.float32) if rank is not None else np.empty(0, dtype=np.float32)

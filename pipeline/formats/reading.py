@@ -16,6 +16,7 @@ class Reading:
         counts: ``lines`` and what else the format knows.
         prefill: what the file says of itself.
         ranks_are_positions: the rank column is the place in a list, not a number the file states.
+        distances: the column of scores is named ``distance``.
     """
 
     format: str
@@ -24,3 +25,4 @@ class Reading:
     counts: dict[str, int] = field(default_factory=dict)
     prefill: dict[str, str] = field(default_factory=dict)
     ranks_are_positions: bool = False
+    distances: bool = False

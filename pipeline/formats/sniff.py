@@ -65,10 +65,12 @@ TOOL_NAMES = (
     "document_id",
 )
 SCORE_NAMES = ("score", "sim", "similarity", "retrieval_score")
+#: The smaller the better, unless the submitter says otherwise.
+DISTANCE_NAMES = ("distance", "dist")
 RANK_NAMES = ("rank", "position")
 TAG_NAMES = ("tag", "run_tag", "runid", "run_id", "run", "system", "run_name")
 OTHER_NAMES = ("q0", "iter", "iteration", *TAG_NAMES)
-_NAMES = {*QUERY_NAMES, *TOOL_NAMES, *SCORE_NAMES, *RANK_NAMES, *OTHER_NAMES}
+_NAMES = {*QUERY_NAMES, *TOOL_NAMES, *SCORE_NAMES, *DISTANCE_NAMES, *RANK_NAMES, *OTHER_NAMES}
 
 
 def is_header(cells: list[str]) -> bool:

@@ -167,7 +167,10 @@ def tie_band_note(scores: RunScores) -> str | None:
     facts = run_facts(scores, k)
     if not facts.tied_tools:
         return None
-    old, new = (" to ".join(f"{100 * end:.1f}" for end in band) for band in (facts.old_band, facts.new_band))
+    ends = [[f"{100 * end:.1f}" for end in band] for band in (facts.old_band, facts.new_band)]
+    if all(low == high for low, high in ends):
+        return f"whatever the order of the tied tools, NDCG@{k} is {ends[0][0]} (old) and {ends[1][0]} (new)"
+    old, new = (" to ".join(band) for band in ends)
     return f"other orders of the tied tools could give NDCG@{k} of {old} (old) and {new} (new)"
 
 

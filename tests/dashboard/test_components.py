@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from dashboard.charts.palette import Ground
+from dashboard.components.benchmark_choice import descriptions
 from dashboard.components.board import BoardView, Filters, SortKey, filter_options, narrowed, ordered
 from dashboard.components.board_table import as_shown, as_text, flag_words, visible_columns
 from dashboard.components.controls import Figure, Scope
@@ -18,7 +19,7 @@ from dashboard.components.findings import finding
 from dashboard.components.numbers import MINUS, decimals_of, figure_text, points, size, whole
 from dashboard.components.paired import Group, agreement, mean_lift, paired_cells, paired_latex
 from dashboard.components.permalinks import address
-from dashboard.components.run_detail import safe_ending
+from dashboard.components.run_detail import listed_figures, safe_ending
 from dashboard.components.untrusted import plain, web_address
 from pipeline.formats.tables import TableFormat, write_table
 from store.access.leaderboard import RUN_COLUMNS
@@ -254,3 +255,33 @@ def test_the_finding_says_what_the_board_says(rows: list[tuple[float, float | No
     figure = Figure(stored, BoardView.BOTH, "NDCG", 10, Scope("macro average", "macro"))
     sentence = finding(figure, board(*made))
     assert said in sentence if said else sentence == ""
+
+
+def _version(slug: str, version: str, title: str) -> BenchmarkRecord:
+    rest = dict.fromkeys(BenchmarkRecord.__dataclass_fields__)
+    given = {"slug": slug, "version": version, "title": title, "kind": "skill", "queries": 7360, "tools": 43215}
+    return BenchmarkRecord(**{**rest, **given})  # type: ignore[arg-type]
+
+
+def test_benchmarks_are_named_by_title_and_counts() -> None:
+    said = descriptions([_version("a", "1", "A"), _version("b", "1", "B"), _version("b", "2", "B")])
+    space = "\N{NARROW NO-BREAK SPACE}"
+    counts = f"7{space}360 queries · 43{space}215 skills"
+    assert said == {"a@1": f"A · {counts}", "b@1": f"B (b@1) · {counts}", "b@2": f"B (b@2) · {counts}"}
+    assert descriptions([_version("a", "1", "A")], brief=True) == {"a@1": "A"}
+
+
+def test_a_phone_marks_sub_queries_and_says_the_method_of_repeated_names() -> None:
+    rows = board(
+        {"retriever": "A", "level": "sub-query"}, {"retriever": "A"}, {"retriever": "B", "method": "x"},
+        {"retriever": "B", "method": "y"},
+    )  # fmt: skip
+    assert as_shown(rows, Ground.LIGHT, narrow=True)["retriever"].to_list() == ["A †", "A", "B · x", "B · y"]
+    assert as_shown(rows, Ground.LIGHT)["retriever"].to_list() == ["A · sub-queries †", "A", "B", "B"]
+
+
+def test_a_note_on_several_figures_names_them_all_once() -> None:
+    square = [(metric, view, over) for metric in ("Comp", "NDCG") for view in ("new", "old") for over in ("b", "a")]
+    assert listed_figures(square, 10) == "NDCG and Comp@10, old and new, a and b"
+    assert listed_figures(square[:1], 5) == "Comp@5 new, b"
+    assert listed_figures([("NDCG", "old", "a"), ("Comp", "new", "a")], 10) == "NDCG@10 old, a; Comp@10 new, a"

@@ -232,6 +232,21 @@ def test_csv_headers(header: str) -> None:
     assert reading.run.ranking_hash == read(trec(full_lists()), small_target()).run.ranking_hash  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("name", ["distance", "Dist"])
+def test_a_distance_column_asks_for_the_order(name: str) -> None:
+    lists = full_lists()
+    header = f"query_id,tool_id,{name}\n"
+    text = header + "".join(f"{q},{t},{-s}\n" for q, found in lists.items() for t, s in found)
+    refused = read(text, small_target())
+    assert refused.report.verdict is Verdict.REFUSE
+    assert "declare the order" in messages(refused)
+    nearest = read(text, small_target(), order=Order.DISTANCE)
+    assert same(nearest.run, read(trec(lists), small_target()).run)
+    farthest = read(text, small_target(), order=Order.SCORE)
+    assert farthest.run is not None
+    assert not same(farthest.run, nearest.run)
+
+
 def test_six_columns_of_csv_and_tsv_with_header() -> None:
     text = trec(full_lists()).decode()
     assert same(read(text.replace(" ", ","), small_target()).run, read(text, small_target()).run)
