@@ -48,7 +48,15 @@ class Cost:
 COSTS: dict[str, Cost] = {
     cost.key: cost
     for cost in (
-        Cost("size", "parameters", "Size", "Number of weights.", "number of weights", 62, lambda value: size(int(value))),
+        Cost(
+            "size",
+            "parameters",
+            "Size",
+            "Number of weights.",
+            "number of weights",
+            62,
+            lambda value: size(int(value)),
+        ),
         Cost(
             "dimension",
             "dimension",

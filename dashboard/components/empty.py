@@ -33,5 +33,11 @@ def empty_board(benchmark: BenchmarkRecord) -> None:
                 icon=":material/upload_file:",
                 query_params={"submit_benchmark": benchmark.name},
             )
+            st.page_link(
+                "pages/evaluate.py",
+                label="Or pick a model, and have its run made here",
+                icon=":material/play_arrow:",
+                query_params={"ev_benchmark": benchmark.name},
+            )
         else:
             st.markdown("It has no queries or labels here, so no run can be scored against it.")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from dashboard.components import permalinks
 from dashboard.components.failures import shown_errors
 from dashboard.components.model_names import model_title
 from dashboard.components.moments import clock, duration, since
@@ -220,9 +221,8 @@ def result_actions(page: RunPage, *, key: str) -> None:
         st.page_link("pages/run.py", label="Open the run", icon=":material/open_in_full:", query_params=query)
         raw_download(run, key=key)
     if not published:
-        address = the_site().settings.public_url + run_address(page)
         st.caption("Private: it is in no list until you publish it. This link opens it:")
-        st.code(address, language=None)
+        st.code(permalinks.full_address(run_address(page)), language=None)
 
 
 def cost_line(page: RunPage) -> str:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard import reading
 from dashboard.components import permalinks
+from dashboard.components.benchmark_choice import choose_version
 from dashboard.components.empty import no_benchmarks
 from dashboard.components.failures import show, shown_errors
 from dashboard.components.job_view import show_job
@@ -53,15 +54,8 @@ def choose_benchmark() -> BenchmarkRecord | None:
     if not records:
         no_benchmarks()
         return None
-    by_name = {record.name: record for record in records}
     first = next((record.name for record in records if not record.is_demo), records[0].name)
-    with st.container(gap="xsmall"):
-        name = permalinks.pinned_select(
-            "Benchmark and version", list(by_name), PREFIX + "benchmark", first, label_visibility="collapsed"
-        )
-        chosen = by_name[name]
-        st.caption(f"{plain(chosen.title)}: {whole(chosen.queries)} queries, {whole(chosen.tools)} {chosen.kind}s.")
-    return chosen
+    return choose_version(records, PREFIX + "benchmark", first, label="Benchmark")
 
 
 def choose_options(benchmark: BenchmarkRecord, model: ChosenModel) -> dict[str, object]:

@@ -10,6 +10,7 @@ import pytest
 
 from dashboard.charts.dumbbell_plot import dumbbell_plot
 from dashboard.charts.palette import DARK, LIGHT, Colours, Ground, family_colour
+from dashboard.charts.pareto_plot import axis_ticks, frontier, label_spots, pareto_plot
 from dashboard.charts.row_dumbbell import MARGIN, WIDTH, row_dumbbell, shared_range
 
 
@@ -96,3 +97,62 @@ def test_the_plot_labels_rows_and_leaves_out_half_known_ones() -> None:
 def test_an_empty_plot_is_drawn() -> None:
     rows = pl.DataFrame(schema={"name": pl.String, "family": pl.String, "old": pl.Float64, "new": pl.Float64})
     assert dumbbell_plot(rows, "NDCG@10", Ground.DARK) is not None
+
+
+def test_nothing_beats_what_is_on_the_frontier() -> None:
+    costs, scores = [1.0, 2.0, 2.0, 3.0, 1.0, 4.0], [0.5, 0.6, 0.55, 0.6, 0.5, 0.9]
+    # Equal twins stay both; dearer for the same score, or worse for the same cost, is beaten.
+    assert frontier(costs, scores) == [True, True, False, False, True, True]
+    assert frontier([], []) == []
+
+
+def test_labels_cover_neither_each_other_nor_a_disc() -> None:
+    places = [(100.0, 100.0), (104.0, 104.0), (108.0, 96.0), (280.0, 100.0)]
+    texts = ["first", "second", "third", "at the edge"]
+    spots = label_spots(places, texts, [False] * 4, 300, 200)
+    assert spots[3] == "middle left", "no room on the right"
+    assert len({spot for spot in spots[:3] if spot}) == len([spot for spot in spots[:3] if spot])
+    crowd = label_spots([(50.0, 50.0)] * 20, ["a long label"] * 20, [True] + [False] * 19, 300, 100)
+    assert crowd[0] is not None, "the best is named even in a crowd"
+    assert None in crowd
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.05, 120.0), (3e8, 8e9), (20e6, 8e9), (300.0, 5000.0), (1e-3, 1e9)])
+def test_logarithmic_ticks_are_round_and_few(low: float, high: float) -> None:
+    ticks = axis_ticks(low, high)
+    assert ticks == sorted(ticks) and low <= ticks[0] and ticks[-1] <= high
+    assert all(f"{tick:.0e}"[0] in "1235" and float(f"{tick:.0e}") == pytest.approx(tick) for tick in ticks)
+    assert 1 <= len(ticks) <= 13
+
+
+def costly(**columns: list[object]) -> pl.DataFrame:
+    schema = {"name": pl.String, "family": pl.String, "cost": pl.Float64, "score": pl.Float64}
+    return pl.DataFrame(columns, schema=schema)
+
+
+@pytest.mark.parametrize("narrow", [True, False])
+def test_the_plot_of_score_against_cost(narrow: bool) -> None:
+    rows = costly(
+        name=["Small<b>", "Wasteful", "Big"],
+        family=["MiniLM", None, "Qwen3"],
+        cost=[1e7, 5e8, 8e9],
+        score=[0.4, 0.35, 0.6],
+    )
+    figure = pareto_plot(
+        rows, score_name="NDCG@10", cost_name="weights", write=lambda v: f"{v:.0f}", ground=Ground.LIGHT, narrow=narrow
+    )
+    line, discs = figure.data
+    assert list(line.x)[:2] == [1e7, 8e9] and list(line.y)[:2] == [40.0, 60.0]
+    assert figure.layout.xaxis.type == "log"
+    assert discs.text[0] == "<b>Small&lt;b&gt;</b>", "names are text, the best are bold"
+    assert discs.marker.color[2] == family_colour("Qwen3", Ground.LIGHT)
+
+
+def test_small_differences_of_score_look_small_and_zero_costs_are_drawn() -> None:
+    rows = costly(name=["A", "B"], family=["A", "B"], cost=[0.0, 5.0], score=[0.700, 0.701])
+    figure = pareto_plot(
+        rows, score_name="s", cost_name="c", write=str, ground=Ground.DARK, narrow=False
+    )  # fmt: skip
+    low, high = figure.layout.yaxis.range
+    assert high - low >= 10 and figure.layout.xaxis.type == "linear"
+    assert pareto_plot(costly(), score_name="s", cost_name="c", write=str, ground=Ground.DARK, narrow=False) is not None
