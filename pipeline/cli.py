@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.commands import benchmarks, retrieval, runs, service
+from pipeline.commands import benchmarks, comparison, retrieval, runs, service
 
 app = typer.Typer(
     name="equirank",
@@ -23,6 +23,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 runs.register(app)
+comparison.register(app)
 benchmarks.register(app)
 retrieval.register(app)
 service.register(app)

@@ -18,25 +18,12 @@ from pipeline.jobs import measuring, progress
 from pipeline.jobs.durable import is_embedded
 from pipeline.jobs.evaluation_request import Evaluation, EvaluationRequest, resolve_request
 from pipeline.jobs.queues import shard_queue
-from pipeline.jobs.site import Site
+from pipeline.jobs.worker_site import the_site
 from pipeline.jobs.workflow_names import ENCODE_SHARD, EVALUATE, MAX_ATTEMPTS
-
-_site: Site | None = None
-
-
-def use_site(site: Site) -> None:
-    """Say which site the jobs of this process belong to; before DBOS is launched."""
-    global _site
-    _site = site
-
-
-def _the_site() -> Site:
-    assert _site is not None, "use_site comes before the launch"
-    return _site
 
 
 def _resolved(request: dict[str, Any]) -> Evaluation:
-    return resolve_request(_the_site(), EvaluationRequest.from_json(request))
+    return resolve_request(the_site(), EvaluationRequest.from_json(request))
 
 
 @DBOS.workflow(name=EVALUATE, max_recovery_attempts=MAX_ATTEMPTS)
@@ -67,7 +54,7 @@ def encode_shard(request: dict[str, Any], shard: dict[str, Any]) -> int:
 
 @DBOS.step(name="plan")
 def _plan(request: dict[str, Any]) -> dict[str, Any]:
-    site, evaluation = _the_site(), _resolved(request)
+    site, evaluation = the_site(), _resolved(request)
     known = measuring.measured_run(site, evaluation.job_id)
     if known is not None:
         progress.say(f"this was measured before: run {known}")
@@ -96,7 +83,7 @@ def _encode(request: dict[str, Any], shard: dict[str, Any]) -> int:
     started = time.monotonic()
     stage, start, stop = shard["stage"], shard["start"], shard["stop"]
     new = measuring.encode_shard(
-        _the_site(),
+        the_site(),
         _resolved(request),
         measuring.Shard(stage, start, stop),
         progress=progress.reporter(start, shard["total"]),
@@ -123,7 +110,7 @@ def _encode_everywhere(request: dict[str, Any], queue: str, cut: list[dict[str, 
 @DBOS.step(name="rank")
 def _rank(request: dict[str, Any]) -> dict[str, Any]:
     started = time.monotonic()
-    ranked = measuring.rank(_the_site(), _resolved(request), progress=progress.reporter())
+    ranked = measuring.rank(the_site(), _resolved(request), progress=progress.reporter())
     progress.say(f"ranked in {time.monotonic() - started:.1f} s")
     return ranked.as_json()
 
@@ -131,7 +118,7 @@ def _rank(request: dict[str, Any]) -> dict[str, Any]:
 @DBOS.step(name="store")
 def _store(request: dict[str, Any], ranked: dict[str, Any]) -> str:
     progress.tell("scoring", 0, 1)
-    run_id = measuring.store_run(_the_site(), _resolved(request), measuring.Ranked.from_json(ranked))
+    run_id = measuring.store_run(the_site(), _resolved(request), measuring.Ranked.from_json(ranked))
     progress.tell("scoring", 1, 1, 0.0)
     progress.say(f"stored as run {run_id}")
     return run_id

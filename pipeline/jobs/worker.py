@@ -26,7 +26,7 @@ from pipeline.jobs.durable import EMBEDDED, VERSION, close_job_client, is_embedd
 from pipeline.jobs.job_client import GIVEN_UP
 from pipeline.jobs.queues import QUEUES, register_queues, served
 from pipeline.jobs.site import Site
-from store.access import workers
+from store.access import freshness, workers
 from store.database import exclusive
 from store.errors import StoreError
 
@@ -119,15 +119,17 @@ def _work(site: Site, queues: tuple[str, ...], say: Say, gone: Callable[[], bool
     register_queues(job_client(site))
     from dbos import DBOS
 
-    from pipeline.jobs import evaluation
+    from pipeline.jobs import evaluation, probe_workflow, statistics_workflow, worker_site
 
-    evaluation.use_site(site)
+    del evaluation, probe_workflow  # imported for their workflows
+    worker_site.use_site(site)
     DBOS(config=worker_config(site, name))
     DBOS.listen_queues(served(queues))
     DBOS.launch()
     say(f"worker {name} serves {', '.join(queues)} on {device}")
     try:
-        _watch(site, beat, say, gone, stop)
+        queue = "cpu" if "cpu" in queues else queues[0]
+        _watch(site, beat, lambda: statistics_workflow.request_missing(site, queue), say, gone, stop)
     finally:
         DBOS.destroy()
         with suppress(StoreError), site.database.session() as session:
@@ -136,8 +138,16 @@ def _work(site: Site, queues: tuple[str, ...], say: Say, gone: Callable[[], bool
         say(f"worker {name} stopped")
 
 
-def _watch(site: Site, beat: Callable[[], None], say: Say, gone: Callable[[], bool], stop: threading.Event) -> None:
+def _watch(
+    site: Site,
+    beat: Callable[[], None],
+    request_statistics: Callable[[], object],
+    say: Say,
+    gone: Callable[[], bool],
+    stop: threading.Event,
+) -> None:
     """Beat and sweep until it is time to go; a database that is away for a while ends nothing."""
+    stamp = ""
     every = min(_BEAT_SECONDS, site.settings.worker_lost_seconds / 4)
     due = time.monotonic() + every
     while not gone():
@@ -149,6 +159,11 @@ def _watch(site: Site, beat: Callable[[], None], say: Say, gone: Callable[[], bo
             beat()
             if not is_embedded(site):
                 take_over(site, say)
+            with site.database.reading() as session:
+                now = freshness.runs_stamp(session)
+            if now != stamp:
+                request_statistics()
+                stamp = now
         except StoreError as error:
             say(f"the database does not answer ({error}); trying again")
         except Exception as error:  # the job database's driver, which raises what it likes

@@ -4,5 +4,7 @@ from __future__ import annotations
 
 EVALUATE = "evaluate"
 ENCODE_SHARD = "encode_shard"
+STATISTICS = "statistics"
+PROBE = "probe"
 #: How often a job is taken up again after its worker died; a job that always kills it must end some time.
 MAX_ATTEMPTS = 30

@@ -1,4 +1,4 @@
-"""The two versions that a stored score or a cached file depends on."""
+"""The versions that a stored score, its statistics or a cached file depends on."""
 
 from __future__ import annotations
 
@@ -7,3 +7,7 @@ SCORER_VERSION = "1"
 
 #: Part of the cache key of compiled ground truth; raise it when its arrays change in meaning or layout.
 COMPILER_VERSION = "1"
+
+#: Kept with the statistics of runs and boards; raise it when an interval, a control, a test or a reading could come
+#: out different, and they are made anew.
+STATISTICS_VERSION = "1"

@@ -49,3 +49,23 @@ def library_stamp(session: Session) -> str:
         )
     ).one()
     return "|".join(str(value) for value in (*versions, *runs))
+
+
+def runs_stamp(session: Session) -> str:
+    """A text that changes when a run lands, is published, hidden or withdrawn, on any board, or gets statistics."""
+    runs = session.execute(
+        select(
+            func.count(),
+            func.max(col(Run.created_at)),
+            func.max(col(Run.published_at)),
+            func.max(col(Run.withdrawn_at)),
+            func.count(col(Run.private_token)),
+            func.count(col(Run.statistics_at)),
+        )
+    ).one()
+    states = session.execute(
+        select(col(Run.state), col(Run.visibility), func.count())
+        .group_by(col(Run.state), col(Run.visibility))
+        .order_by(col(Run.state), col(Run.visibility))
+    ).all()
+    return "|".join(str(value) for value in (*runs, *(part for row in states for part in row)))
