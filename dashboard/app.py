@@ -21,6 +21,8 @@ menu = {
     "Explore": [
         st.Page(f"{PAGES}/old_vs_new.py", title="Old vs new", url_path="old-vs-new"),
         st.Page(f"{PAGES}/score_and_cost.py", title="Score and cost", url_path="score-and-cost"),
+        st.Page(f"{PAGES}/equivalent_ranks.py", title="Equivalent ranks", url_path="equivalent-ranks"),
+        st.Page(f"{PAGES}/queries.py", title="Queries", url_path="queries"),
     ],
     "Contribute": [
         st.Page(f"{PAGES}/submit.py", title="Submit a run", url_path="submit"),

@@ -1,0 +1,115 @@
+"""One query under several runs: how many equivalents each has found by every rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from dashboard.charts.layout import chart_config, escaped, kept_apart, lay_out, shortened
+from dashboard.charts.palette import Ground, colours, family_colour
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+CONFIG = chart_config("equivalents-by-rank")
+HEIGHT = 290
+SHORTEST = 20
+DEEPEST = 100
+_DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """What one run finds.
+
+    Attributes:
+        steps: columns rank, role (``ground_truth`` or ``equivalent``), equivalents, name; ascending ranks.
+        depth: length of the run's list.
+    """
+
+    name: str
+    family: str
+    steps: pl.DataFrame
+    depth: int
+
+
+def found_steps(runs: Sequence[Steps], k: int, ground: Ground, *, narrow: bool = False) -> go.Figure:
+    """Draw a step line a run; diamonds are where it ranks a ground-truth tool.
+
+    Args:
+        runs: at least one.
+        k: the cutoff that a dotted line marks.
+        ground: the theme.
+        narrow: shorter names.
+    """
+    import plotly.graph_objects as go
+
+    shades = colours(ground)
+    deepest = max([int(run.steps["rank"].max() or 0) for run in runs] + [k])  # type: ignore[arg-type]
+    last = SHORTEST if deepest <= SHORTEST else DEEPEST
+    most = max([int(run.steps["equivalents"].max() or 0) for run in runs] + [1])  # type: ignore[arg-type]
+    figure = go.Figure()
+    figure.add_vline(x=k, line={"color": shades.muted, "width": 1, "dash": "dot"}, layer="below")
+    figure.add_annotation(
+        x=k, y=1.0, yref="paper", text=f"top {k}", showarrow=False, xanchor="right", yanchor="top", xshift=-4,
+        font={"size": 13, "color": shades.faint},
+    )  # fmt: skip
+    seen: dict[str, int] = {}
+    ends = []
+    for run in runs:
+        paint = family_colour(run.family, ground)
+        dash = _DASHES[seen.setdefault(paint, 0) % len(_DASHES)]
+        seen[paint] += 1
+        steps = run.steps.filter(pl.col("rank") <= last)
+        found = steps.filter(pl.col("role") == "equivalent")
+        end = int(found["equivalents"].max() or 0)  # type: ignore[arg-type]
+        figure.add_scatter(
+            x=[0.5, *found["rank"], min(last, max(run.depth, 1))],
+            y=[0, *found["equivalents"], end],
+            mode="lines",
+            line={"shape": "hv", "color": paint, "width": 2.5, "dash": dash},
+            hoverinfo="skip",
+        )
+        for role, symbol, words in (
+            ("equivalent", "circle", "equivalent"),
+            ("ground_truth", "diamond-open", "ground truth"),
+        ):
+            rows = steps.filter(pl.col("role") == role)
+            figure.add_scatter(
+                x=rows["rank"].to_list(),
+                y=rows["equivalents"].to_list(),
+                mode="markers",
+                marker={
+                    "symbol": symbol, "color": paint, "size": 6 if role == "equivalent" else 12, "line": {"width": 2},
+                },
+                hovertext=[
+                    f"{escaped(run.name)}, rank {rank}: {words} {escaped(shortened(name or '', 60))}"
+                    for rank, name in rows.select("rank", "name").iter_rows()
+                ],
+                hoverinfo="text",
+                cliponaxis=False,
+            )  # fmt: skip
+        ends.append((float(end), f"{shortened(run.name, 13 if narrow else 24)} {end}", paint))
+    spots = kept_apart([end for end, _, _ in ends], 1.15 * most * 20 / (HEIGHT - 70), 0.0, 1.1 * most)
+    for spot, (_, words, paint) in zip(spots, ends, strict=True):
+        figure.add_annotation(
+            x=1.0, xref="paper", y=spot, text=escaped(words), showarrow=False, xanchor="left", xshift=6,
+            font={"size": 13, "color": paint},
+        )  # fmt: skip
+    longest = max(len(words) for _, words, _ in ends)
+    lay_out(figure, shades, height=HEIGHT, left=44, right=min(16 + 7 * longest, 210))
+    figure.update_xaxes(
+        range=[0.5, last + 0.2],
+        tickvals=sorted({1, 5, 10, 15, 20} | {k}) if last == SHORTEST else sorted({1, 20, 40, 60, 80, 100} | {k}),
+        title={"text": "rank", "font": {"size": 13, "color": shades.faint}},
+    )
+    step = max(1, -(-most // 6))
+    figure.update_yaxes(
+        range=[-0.06 * most, 1.15 * most],
+        tickvals=list(range(0, most + 1, step)),
+        title={"text": "equivalents found", "font": {"size": 13, "color": shades.faint}},
+    )
+    return figure

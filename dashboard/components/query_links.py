@@ -1,0 +1,39 @@
+"""Links from a run to the pages that explain it query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dashboard.components.query_list import Order
+from dashboard.components.run_choice import TOKEN
+from dashboard.query_reading import ReadRun
+from store.records import BenchmarkRecord, RunRecord
+
+Parameters = dict[str, str | list[str]]
+
+
+def run_parameters(record: BenchmarkRecord, runs: Sequence[ReadRun], prefix: str) -> Parameters:
+    """Query parameters that open a page (``q_`` or ``er_``) with these runs chosen."""
+    found: Parameters = {f"{prefix}benchmark": record.name, f"{prefix}run": [run.id for run in runs]}
+    token = next((run.private_token for run in runs if run.private_token), "")
+    return found | ({TOKEN: token} if token else {})
+
+
+def explaining_links(record: BenchmarkRecord, run: RunRecord) -> None:
+    """Two links under a run: the queries that change most, and its rank curves. Nothing for reported figures."""
+    if run.ranking_artifact is None or run.per_query_artifact is None or not record.has_content:
+        return
+    token: Parameters = {}
+    if run.private_token and (run.visibility == "private" or run.state != "published"):
+        token = {TOKEN: run.private_token}
+    with st.container(horizontal=True, gap="medium"):
+        st.page_link(
+            "pages/queries.py", label="Most-changed queries", icon=":material/manage_search:",
+            query_params={"q_benchmark": record.name, "q_run": run.id, "q_sort": str(Order.LIFT)} | token,
+        )  # fmt: skip
+        st.page_link(
+            "pages/equivalent_ranks.py", label="Rank curve", icon=":material/show_chart:",
+            query_params={"er_benchmark": record.name, "er_run": run.id} | token,
+        )  # fmt: skip
