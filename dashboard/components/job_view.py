@@ -48,6 +48,13 @@ def job_title(job: Job) -> str:
     return f"{model_title(job.request.model)} on {job.request.benchmark}"
 
 
+def method_words(job: Job) -> str:
+    """The method, and of an adapter what it learns where that is more than the one label."""
+    method = job.request.method
+    every = method == "adapter" and job.request.positives == "equivalents"
+    return METHOD_WORDS.get(method, method) + (", every valid tool" if every else "")
+
+
 def job_options(job: Job) -> str:
     """What was asked for beside model and benchmark, in a line."""
     request = job.request

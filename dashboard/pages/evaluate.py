@@ -16,6 +16,7 @@ from dashboard.components.job_view import show_job
 from dashboard.components.model_choice import PREFIX, ChosenModel, choose_model
 from dashboard.components.moments import duration
 from dashboard.components.numbers import whole
+from dashboard.components.probe_view import probe_button, show_probe
 from dashboard.components.run_detail import read_run
 from dashboard.components.untrusted import plain
 from dashboard.components.worker_state import has_gpu_worker, known_workers, show_workers
@@ -177,7 +178,11 @@ def form() -> None:
         if st.button("Start", type="primary", icon=":material/play_arrow:", key="ev_start"):
             job_id = job_client.submit(the_site(), request)
             st.switch_page("pages/evaluate.py", query_params={JOB: job_id})
+        if model.known is None:
+            probe_button(request)
         st.markdown(estimate_sentence(found))
+    if model.known is None:
+        show_probe(request)
     show_workers(workers, found.queue)
 
 

