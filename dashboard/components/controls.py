@@ -71,7 +71,7 @@ class Arrangement:
 
 
 def choose_benchmark(
-    records: Sequence[BenchmarkRecord], *, key: str = PREFIX + "benchmark", width: int = 280, brief: bool = False
+    records: Sequence[BenchmarkRecord], *, key: str = PREFIX + "benchmark", width: int = 276, brief: bool = False
 ) -> BenchmarkRecord:
     """The benchmark version; the first choice is the newest board of ToolEq, else the first there is."""
     first = next((record.name for record in records if record.slug == "tooleq"), records[0].name)
@@ -121,12 +121,12 @@ def choose_metric(benchmark: BenchmarkRecord, found: pl.DataFrame, prefix: str) 
         first,
         format_func=lambda cutoff: f"@{cutoff}",
         label_visibility="collapsed",
-        width=72,
+        width=76,
     )
     scopes = scopes_of(benchmark, found)
     by_word = {scope.word: scope for scope in scopes}
     word = permalinks.select(
-        "Average or domain", list(by_word), prefix + "over", scopes[0].word, label_visibility="collapsed", width=132
+        "Average or domain", list(by_word), prefix + "over", scopes[0].word, label_visibility="collapsed", width=140
     )
     return metric, int(k), by_word[word]
 

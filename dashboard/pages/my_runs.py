@@ -8,13 +8,14 @@ import streamlit as st
 from dashboard.components import permalinks
 from dashboard.components.failures import shown_errors
 from dashboard.components.numbers import NONE, day, points, whole
-from dashboard.components.run_detail import RunPage, headline_sentence, raw_download, read_run, run_address
+from dashboard.components.run_detail import RunPage, headline_sentence, raw_download, read_run, run_address, show_run
 from dashboard.components.submission_form import fields
 from dashboard.components.untrusted import plain
 from dashboard.current_site import the_site
 from pipeline.jobs.submission import LOCAL_PERSON, publish_run, withdraw_run
 from store.access import runs, submissions
 from store.models import Trained, Visibility
+from store.records import RunRecord
 
 _STATES = {
     ("scored", "private"): "private",
@@ -22,7 +23,7 @@ _STATES = {
     ("published", "public"): "published",
     ("published", "private"): "published, hidden",
     ("withdrawn", "public"): "withdrawn",
-    ("withdrawn", "private"): "withdrawn",
+    ("withdrawn", "private"): "private",
 }
 
 
@@ -66,10 +67,16 @@ def overview(mine: pl.DataFrame) -> str | None:
     return str(mine["run_id"][rows[0]]) if rows and rows[0] < mine.height else None
 
 
+def is_gone(run: RunRecord) -> bool:
+    """Whether no link opens the run: withdrawn, and without a private link."""
+    return run.state == "withdrawn" and run.visibility == "public"
+
+
 def actions(page: RunPage) -> None:
     """Links and state changes of one run."""
     run = page.run
     private = run.visibility == "private"
+    gone = is_gone(run)
     query = {"run": run.id} | ({"token": run.private_token} if private and run.private_token else {})
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if run.state != "published" or private:
@@ -89,7 +96,11 @@ def actions(page: RunPage) -> None:
                 st.toast("Private: only its link opens it.")
                 st.rerun()
         raw_download(run, key=f"mine_{run.id}")
-        st.page_link("pages/run.py", label="Open the run", query_params=query)
+        if not gone:
+            st.page_link("pages/run.py", label="Open the run", query_params=query)
+    if gone:
+        st.caption("Off the leaderboard: its link opens for nobody until it is published again.")
+        return
     st.caption("Private link, for whoever should see it:" if private else "Permalink:")
     st.code(permalinks.full_address(run_address(page)), language=None)
 
@@ -148,10 +159,14 @@ def page() -> None:
     shown = read_run(chosen, person=LOCAL_PERSON)
     st.subheader(f"{plain(shown.retriever.name)} on {plain(shown.benchmark.name)}", anchor=False)
     ks = sorted(set(shown.summaries["k"].to_list())) or [10]
-    st.markdown(headline_sentence(shown, 10 if 10 in ks else ks[0]))
+    k = 10 if 10 in ks else ks[0]
+    st.markdown(headline_sentence(shown, k))
     actions(shown)
     with st.expander("Change what is said about it"):
         edit(shown)
+    if is_gone(shown.run):
+        # It has no page of its own that would show them.
+        show_run(shown, k=k, key=f"mine_detail_{chosen}")
 
 
 with shown_errors():

@@ -5,9 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.components import permalinks
-from dashboard.components.failures import shown_errors
+from dashboard.components.failures import show, shown_errors
 from dashboard.components.run_detail import headline_sentence, read_run, run_title, show_run
 from dashboard.components.untrusted import plain
+from store.errors import NotFound
 
 
 def page() -> None:
@@ -18,7 +19,18 @@ def page() -> None:
         st.markdown("Open a run from the leaderboard, or follow its permalink.")
         st.page_link("pages/leaderboard.py", label="To the leaderboard", icon=":material/arrow_back:")
         return
-    shown = read_run(run_id, token=token)
+    try:
+        shown = read_run(run_id, token=token)
+    except NotFound as error:
+        st.title("This run cannot be shown", anchor=False)
+        show(str(error))
+        st.markdown(
+            "A private run opens only with its whole link, token included. A withdrawn run has no page until it is "
+            "published again; who submitted it finds it under *My runs*."
+        )
+        st.page_link("pages/leaderboard.py", label="To the leaderboard", icon=":material/arrow_back:")
+        st.page_link("pages/my_runs.py", label="My runs", icon=":material/list:")
+        return
     if shown.run.visibility == "private":
         st.info("This run is private: it is in no list, and whoever has this link can read it.")
     elif shown.run.state != "published":

@@ -98,7 +98,7 @@ def choose_file(benchmark: BenchmarkRecord) -> tuple[str, Path | BinaryIO, str] 
                 on_click="ignore",
                 key="submit_sample_file",
             )
-        st.caption("A run made for this benchmark, one line a result: query, Q0, tool, rank, score, tag.")
+        st.caption("A BM25 run of this benchmark in TREC format, one line a result: query, Q0, tool, rank, score, tag.")
         if st.session_state.get("submit_sample") == benchmark.name:
             return f"sample {benchmark.name}", sample, sample.name
     return None

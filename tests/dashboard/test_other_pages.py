@@ -127,6 +127,14 @@ def test_keep_private_gives_a_link_with_a_token(site: Site, app: AppTest) -> Non
     assert not list(other.dataframe)
 
 
+def test_a_file_of_another_benchmark_is_one_click_away_from_it(site: Site, app: AppTest) -> None:
+    upload(app, demo_run("skills").read_bytes())
+    assert "choose that one" in said(app)
+    sound(app.button(key="submit_other_target").click().run())
+    assert app.query_params["submit_benchmark"] in ("demo-skills@1", ["demo-skills@1"])
+    assert "One label a query hides" in said(app)
+
+
 def test_the_sample_run_is_one_click(site: Site, app: AppTest) -> None:
     open_page(app, "submit", submit_benchmark="demo-tools@1")
     app.button(key="submit_try").click().run()
@@ -158,6 +166,10 @@ def test_my_runs_publish_edit_withdraw(site: Site, app: AppTest, submitted: Call
     assert (changed.licence, changed.trained_on_benchmark) == ("CC-BY-4.0", Trained.NO.value)
     app.button(key=f"mine_withdraw_{run_id}").click().run()
     assert sound(app).dataframe[0].value["State"].tolist() == ["withdrawn"]
+    assert "opens for nobody until it is published again" in said(app)
+    assert len(app.dataframe) > 1, "a withdrawn run has no page: its figures are shown here"
+    closed = open_page(fresh(app), "run", run=run_id)
+    assert "A withdrawn run has no page" in said(closed)
 
 
 def test_contacts_are_never_shown_to_others(site: Site, app: AppTest, submitted: Callable[..., str]) -> None:
