@@ -50,6 +50,8 @@ def columns_of(names: Sequence[str]) -> Columns:
     Raises:
         Refusal: a query, tool, or score and rank column is missing, or named twice.
     """
+    if not names:
+        raise Refusal("the table has no columns: expected query_id, tool_id and score")
     lowered = [name.strip().lower() for name in names]
     lowered[0] = lowered[0].lstrip("#").strip()
 

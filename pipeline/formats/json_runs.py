@@ -54,6 +54,8 @@ class _Open:
     places: int = 0
     query: int | None = None
     repeated: bool = False
+    numbers: bool = False
+    inner: str | None = None
 
 
 class _JsonRun:
@@ -110,6 +112,8 @@ class _JsonRun:
             raise Refusal(f"the JSON is nested more than {_DEEPEST} levels deep: this is no run file")
         if self.stack and not self.stack[-1].is_map:
             self._fault("a list or object stands inside a list: expected tool ids")
+        elif self.stack and self.stack[-1].inner is None:
+            self.stack[-1].inner = self.stack[-1].key
         self.stack.append(_Open(is_map))
         if is_map:
             self.path.append("")
@@ -120,6 +124,10 @@ class _JsonRun:
             self.path.pop()
         if self.stack and not self.stack[-1].is_map:
             return
+        if top.numbers and top.inner is not None:
+            # An inner object without results would leave no other trace.
+            top.faults.append(f"the score of tool {quote(top.inner)} is a list or object: write a number")
+            top.fault_count += 1
         self._flush(top, last=True)
 
     def _repeated(self, key: str) -> None:
@@ -139,6 +147,7 @@ class _JsonRun:
             if top.repeated:
                 top.repeated = False
                 return
+            top.numbers = True
             top.tools.append(top.key)
             top.scores.append(value)
         else:

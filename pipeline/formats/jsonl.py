@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ _LINES = 64
 _LIST_KEYS = ("ranked_ids", "tools", "results", "retrieved", "retrieved_ids", "ranked_tools", "ranking", "tool_ids")
 _TOOL_KEYS = ("tool_id", "skill_id", "doc_id", "docid", "corpus_id", "id", "_id")
 _SCORE_KEYS = ("scores",)
+#: Names under which scores may hide; a line that has one of them and is read without it would be another run.
+_SCORES_ELSEWHERE = ("score", "sims", "sim", "similarity", "similarities", "distance", "distances")
 
 _SHAPE = '{"query_id": "…", "ranked_ids": ["…", …], "scores": [0.9, …]}'
 
@@ -135,6 +138,8 @@ def _results(record: dict[str, Any]) -> tuple[str, list[str], list[Any] | None, 
     query_id = record[key]
     if not isinstance(query_id, str):
         raise _Fault(f"{quote(key)} is {quote(json.dumps(query_id))}, not a text: write it in quotes")
+    _only_one(record, JSONL_QUERY_KEYS[:2], f"query {quote(query_id)}")
+    _only_one(record, _LIST_KEYS, f"query {quote(query_id)}")
     name = next((name for name in _LIST_KEYS if name in record), None)
     if name is None:
         raise _Fault(
@@ -146,6 +151,8 @@ def _results(record: dict[str, Any]) -> tuple[str, list[str], list[Any] | None, 
     if not isinstance(results, list):
         raise _Fault(f"{quote(name)} of query {quote(query_id)} is no list: expected {_SHAPE}")
     tools, scores = _items(results, name)
+    if scores is None and "scores" not in record:
+        _refuse_hidden_scores(record, f"query {quote(query_id)}", '"scores"')
     beside = next((record[key] for key in _SCORE_KEYS if key in record), None)
     if beside is not None:
         if scores is not None:
@@ -157,18 +164,40 @@ def _results(record: dict[str, Any]) -> tuple[str, list[str], list[Any] | None, 
     return query_id, tools, scores, False
 
 
+def _only_one(record: dict[str, Any], names: Sequence[str], what: str) -> None:
+    """Refuse two keys of one meaning: only one of them would count."""
+    found = [name for name in names if name in record]
+    if len(found) > 1:
+        raise _Fault(f"{what} has both {quote(found[0])} and {quote(found[1])}: only one would count, keep one")
+
+
+def _refuse_hidden_scores(record: dict[str, Any], what: str, expected: str) -> None:
+    """Refuse what looks like scores under a name that is not read: the list would be taken as it stands."""
+    found = next((key for key in record if key.lower() in _SCORES_ELSEWHERE), None)
+    if found is not None:
+        raise _Fault(
+            f"{what} has {quote(found)}, which is not read here: name scores {expected}, "
+            "or leave it out if the list is in order"
+        )
+
+
 def _items(results: list[Any], name: str) -> tuple[list[str], list[Any] | None]:
     """Tools and, where the items carry them, scores."""
     if all(type(item) is str for item in results):
         return results, None
     tools: list[str] = []
     scores: list[Any] = []
+    ranks = [item["rank"] for item in results if isinstance(item, dict) and type(item.get("rank")) is int]
+    if any(later <= earlier for earlier, later in pairwise(ranks)):
+        raise _Fault(f"the ranks in {quote(name)} do not rise from one item to the next: put the items in their order")
     for item in results:
         tool: Any = None
         score: Any = None
         if isinstance(item, dict):
             tool = next((item[key] for key in _TOOL_KEYS if key in item), None)
             score = item.get("score")
+            if score is None:
+                _refuse_hidden_scores(item, quote(json.dumps(item)), '"score"')
         elif isinstance(item, list) and len(item) == 2:
             tool, score = item
         if type(tool) is not str:

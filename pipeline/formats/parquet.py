@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import polars as pl
 
 from pipeline.formats.byte_source import ByteSource
 from pipeline.formats.delimited import Columns, columns_of
-from pipeline.formats.messages import listing, visible
+from pipeline.formats.messages import listing, size, visible
+from pipeline.formats.parquet_pages import check_pages
 from pipeline.formats.problems import Refusal
 from pipeline.formats.reading import Reading
 from pipeline.formats.rows import Int32, RowCollector
@@ -20,6 +22,9 @@ from pipeline.identifiers import IdTable
 from pipeline.run import RunTarget
 
 _BATCH = 1 << 16
+#: Ranks have at most nine digits, as in text files.
+_MOST_RANK = 999_999_999
+_FAR = _MOST_RANK + 1
 
 
 def read_parquet(source: ByteSource, target: RunTarget, collector: RowCollector) -> Reading:
@@ -49,6 +54,8 @@ def _read(file: Path | io.BytesIO, target: RunTarget, collector: RowCollector) -
     names = schema.names()
     wanted = [names[place] for place in (columns.query, columns.tool, columns.score, columns.rank) if place is not None]
     _check_types(schema, names, columns)
+    with file.open("rb") if isinstance(file, Path) else nullcontext(file) as opened:
+        check_pages(opened, wanted, collector.limits)
     total = int(frame.select(pl.len()).collect().item())
     if total > collector.limits.rows:
         raise Refusal(
@@ -96,6 +103,8 @@ def _take(
                 f"column {names[place]} is null in row {first + int(rows[0]) + 1:,}: give every row a value",
                 count=len(rows),
             )
+    for place in (columns.query, columns.tool):
+        _refuse_endless(batch[names[place]], names[place], first, collector.limits.line_bytes)
     query = positions_of(batch[names[columns.query]], target.queries, collector.unknown_queries, first)
     tool = positions_of(batch[names[columns.tool]], target.tools, collector.unknown_tools, first)
     score = None
@@ -116,18 +125,31 @@ def _take(
             )
     rank = None
     if columns.rank is not None:
-        wide = batch[names[columns.rank]].cast(pl.Int64, strict=False).fill_null(0).to_numpy()
-        far = np.abs(wide) > 999_999_999
+        # Values no Int64 holds become null here; those that were null before are refused already.
+        wide = batch[names[columns.rank]].cast(pl.Int64, strict=False).fill_null(_FAR).to_numpy()
+        far = ((wide > _MOST_RANK) | (wide < -_MOST_RANK)) & ~bad
         if far.any():
             row = int(np.flatnonzero(far)[0])
+            value = batch[names[columns.rank]][row]
             bad |= far
             collector.problems.add(
-                f"column {names[columns.rank]} is {wide[row]} in row {first + row + 1:,}: write 1, 2, 3, …",
+                f"column {names[columns.rank]} is {value} in row {first + row + 1:,}: write 1, 2, 3, …",
                 count=int(far.sum()),
             )
         rank = np.where(far, 0, wide).astype(np.int32)
     tool = np.where(bad, np.int32(-1), tool)
     collector.add(query, tool, score, rank)
+
+
+def _refuse_endless(ids: pl.Series, name: str, first: int, longest: int) -> None:
+    """Stop before a text of many megabytes is copied about: no line of a text file could hold it either."""
+    lengths = ids.cast(pl.String).str.len_bytes()
+    if (lengths > longest).any():
+        row = int(np.flatnonzero((lengths > longest).fill_null(False).to_numpy())[0])
+        raise Refusal(
+            f"column {name} has {size(int(lengths[row]))} in row {first + row + 1:,}, longer than "
+            f"{size(longest)}: this is no id"
+        )
 
 
 def positions_of(ids: pl.Series, table: IdTable, unknown: UnknownIds | None = None, first: int = 0) -> Int32:
