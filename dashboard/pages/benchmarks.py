@@ -153,7 +153,7 @@ def card(record: BenchmarkRecord, versions: Sequence[BenchmarkRecord]) -> None:
         if table.height:
             text_table(table, key=f"bm_statistics_{record.id}", label="Annotation statistics")
         counted = [(domain.name, domain.n) for domain in record.domains if domain.n is not None]
-        if len(counted) > 1:
+        if len(counted) > 1 and not record.statistics.get("domains"):
             frame = pl.DataFrame(
                 {"Domain": [name or "no domain" for name, _ in counted], "Queries": [whole(n) for _, n in counted]}
             )
