@@ -100,21 +100,27 @@ def _registered(gpu: bool) -> ChosenModel:
         st.warning(plain(chosen.refused), icon=":material/block:")
     elif chosen.entry.notes:
         st.caption(plain(chosen.entry.notes))
-    with st.popover("All retrievers, and what they need", icon=":material/list:", type="tertiary"):
-        text_table(
-            pl.DataFrame(
-                {
-                    "Retriever": [item.entry.name for item in found],
-                    "Here": [item.words for item in found],
-                    "Size": [size(item.entry.parameters) for item in found],
-                    "Dimension": [whole(item.entry.dimension) for item in found],
-                    "Family": [item.entry.family or NONE for item in found],
-                    "Licence": [item.entry.licence or NONE for item in found],
-                }
-            ),
-            label="Registered retrievers",
-        )
+    if st.button("All retrievers, and what they need", icon=":material/list:", type="tertiary", key="ev_all"):
+        _all_retrievers(found)
     return ChosenModel(key, known=chosen)
+
+
+@st.dialog("Registered retrievers", width="large")
+def _all_retrievers(found: list[Availability]) -> None:
+    st.caption("Weights that need the hub are downloaded once. What else is needed, the operator allows or provides.")
+    text_table(
+        pl.DataFrame(
+            {
+                "Retriever": [item.entry.name for item in found],
+                "Here": [item.words for item in found],
+                "Size": [size(item.entry.parameters) for item in found],
+                "Dimension": [whole(item.entry.dimension) for item in found],
+                "Family": [item.entry.family or NONE for item in found],
+                "Licence": [item.entry.licence or NONE for item in found],
+            }
+        ),
+        label="Registered retrievers",
+    )
 
 
 def _described(item: Availability) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard.components.cost import small_number
 from dashboard.components.failures import show, shown_errors
 from dashboard.components.moments import duration
 from dashboard.components.numbers import whole
@@ -60,6 +61,6 @@ def probe_sentence(found: Probe) -> str:
         return "**It works.** It encodes nothing."
     return (
         f"**It works:** {whole(found.dimension)} dimensions on {plain(found.device)}, ready in "
-        f"{duration(found.load_seconds)}, about {duration(found.text_ms / 1000)} a text; its answers are finite, "
+        f"{duration(found.load_seconds)}, {small_number(found.text_ms)} ms a text; its answers are finite, "
         "repeatable and differ from one another."
     )

@@ -65,17 +65,12 @@ def result_text(place: str, run_id: str) -> str:
     except NotFound:
         return "run stored"
     k = 10 if 10 in page.benchmark.ks else page.benchmark.ks[0]
-    return headline_sentence(page, k).replace("*", "") or "run stored"
+    return headline_sentence(page, k).replace("*", "").partition(" (")[0] or "run stored"
 
 
 def jobs_frame(found: list[Job]) -> pl.DataFrame:
     """The table's columns, all text but the bar."""
-    shares = [
-        1.0 if job.state is JobState.DONE
-        else progress_line(job, job.progress)[0] if job.state is JobState.RUNNING
-        else None
-        for job in found
-    ]  # fmt: skip
+    shares = [progress_line(job, job.progress)[0] if job.state is JobState.RUNNING else None for job in found]
     return pl.DataFrame(
         {
             "Model": [model_title(job.request.model) for job in found],
@@ -104,12 +99,12 @@ def table(found: list[Job]) -> Job | None:
         column_config={
             "Model": st.column_config.TextColumn(width=150),
             "Benchmark": st.column_config.TextColumn(width=120),
-            "Method": st.column_config.TextColumn(width=130),
+            "Method": st.column_config.TextColumn(width=160),
             "State": st.column_config.TextColumn(width=84),
             "Progress": st.column_config.ProgressColumn(
-                width=110, min_value=0, max_value=1, format="percent", help="Of the step that a job is at."
+                width=100, min_value=0, max_value=1, format="percent", help="Of the step that a job is at."
             ),
-            "How it goes": st.column_config.TextColumn(width=316),
+            "How it goes": st.column_config.TextColumn(width=296),
             "Asked": st.column_config.TextColumn(width=76),
             "Took": st.column_config.TextColumn(width=76, alignment="right"),
         },

@@ -145,12 +145,19 @@ def page() -> None:
     st.caption(reading_line(figure, rows))
     if sentence and narrow:
         st.markdown(sentence)
-    download_menu(
-        key="lb_download",
-        name=f"equirank-{figure.benchmark.slug}-{figure.metric}{figure.k}",
-        data=lambda: rows,
-        table=lambda: as_text(rows, columns),
-    )
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        download_menu(
+            key="lb_download",
+            name=f"equirank-{figure.benchmark.slug}-{figure.metric}{figure.k}",
+            data=lambda: rows,
+            table=lambda: as_text(rows, columns),
+        )
+        st.page_link(
+            "pages/score_and_cost.py",
+            label="Score against cost",
+            icon=":material/scatter_plot:",
+            query_params={"cost_benchmark": figure.benchmark.name},
+        )
     if selected:
         detail(selected, figure)
 
