@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.commands import benchmarks, comparison, retrieval, runs, service
+from pipeline.commands import benchmarks, comparison, retrieval, runs, service, tokens
 
 app = typer.Typer(
     name="equirank",
@@ -27,6 +27,7 @@ comparison.register(app)
 benchmarks.register(app)
 retrieval.register(app)
 service.register(app)
+tokens.register(app)
 
 
 def _show_version(wanted: bool) -> None:

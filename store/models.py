@@ -99,6 +99,13 @@ class AverageOf(StrEnum):
     SOURCE = "source"
 
 
+class Scope(StrEnum):
+    """What an API token allows: storing private runs, or also putting them on the leaderboard."""
+
+    SUBMIT = "submit"
+    PUBLISH = "publish"
+
+
 class SubmissionState(StrEnum):
     """How far a submitted file is; ``refused`` and ``failed`` keep the report or the error."""
 
@@ -469,3 +476,29 @@ class Worker(Table, table=True):
     device: str = "cpu"
     started_at: datetime = Field(default_factory=utc_now)
     seen_at: datetime = Field(default_factory=utc_now)
+
+
+class ApiToken(Table, table=True):
+    """A bearer token of the API; the token itself is shown once and never stored.
+
+    Attributes:
+        id: how lists and ``revoke`` name it; no secret.
+        secret_hash: sha256 of the token. It holds 256 random bits, so a slow hash would add nothing.
+        label: what it is for, in its owner's words.
+        person: whose submissions it makes.
+        scopes: words of ``Scope``.
+        expires_at: null for never.
+        last_used_at: the last request that it opened.
+    """
+
+    __tablename__ = "api_token"
+
+    id: str = Field(default_factory=new_run_id, primary_key=True)
+    secret_hash: str = Field(unique=True)
+    label: str
+    person: str = "local"
+    scopes: list[str] = Field(default_factory=list, sa_column=_json())
+    created_at: datetime = Field(default_factory=utc_now)
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+    revoked_at: datetime | None = None

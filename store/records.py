@@ -176,6 +176,26 @@ class SubmissionRecord:
 
 
 @dataclass(frozen=True)
+class TokenRecord:
+    """One API token without its secret; see ``store.models.ApiToken``."""
+
+    id: str
+    label: str
+    person: str
+    scopes: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+
+    def state(self, now: datetime) -> str:
+        """``active``, ``expired`` or ``revoked``."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
+
+
+@dataclass(frozen=True)
 class Summary:
     """One figure of a run, a fraction in [0, 1].
 
