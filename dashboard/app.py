@@ -20,6 +20,7 @@ menu = {
     "": [st.Page(f"{PAGES}/leaderboard.py", title="Leaderboard", default=True)],
     "Explore": [
         st.Page(f"{PAGES}/old_vs_new.py", title="Old vs new", url_path="old-vs-new"),
+        st.Page(f"{PAGES}/illusion.py", title="Fine-tuning illusion", url_path="illusion"),
         st.Page(f"{PAGES}/score_and_cost.py", title="Score and cost", url_path="score-and-cost"),
         st.Page(f"{PAGES}/equivalent_ranks.py", title="Equivalent ranks", url_path="equivalent-ranks"),
         st.Page(f"{PAGES}/queries.py", title="Queries", url_path="queries"),

@@ -27,11 +27,13 @@ class PairGains:
     Attributes:
         table: columns of ``GAIN_TABLE``, the headline average first, then domains in the benchmark's order.
         per_query: whether it rests on per-query scores; else there are no intervals and no tests.
+        pending: whether a job is still to compute intervals and tests.
     """
 
     version: BenchmarkRecord
     table: pl.DataFrame
     per_query: bool
+    pending: bool = False
 
 
 def gains_of_pair(site: Site, version: BenchmarkRecord, base: str, tuned: str, k: int) -> pl.DataFrame:
@@ -71,8 +73,15 @@ def gains_of_pair(site: Site, version: BenchmarkRecord, base: str, tuned: str, k
     return found
 
 
-def pair_gains(site: Site, base: RunRecord, tuned: RunRecord, k: int) -> PairGains:
+def pair_gains(site: Site, base: RunRecord, tuned: RunRecord, k: int, *, compute: bool = True) -> PairGains:
     """The gains of ``tuned`` over ``base`` at one cutoff.
+
+    Args:
+        site: where the runs are stored.
+        base: the run that gains are measured from.
+        tuned: the other run.
+        k: cutoff.
+        compute: compute what no job has computed, and keep it; else such a pair comes without intervals, pending.
 
     Raises:
         UsageError: the runs are of two benchmark versions, or there are no scores at this cutoff.
@@ -85,11 +94,7 @@ def pair_gains(site: Site, base: RunRecord, tuned: RunRecord, k: int) -> PairGai
         known = statistics.of_board(session, version.id)
     domains = [domain.name for domain in version.domains]
     if base.per_query_artifact is None or tuned.per_query_artifact is None:
-        with site.database.reading() as session:
-            figures = [runs.summaries(session, run.id).filter(pl.col("k") == k) for run in (base, tuned)]
-        table = printed_gain_table(figures[0], figures[1], domains)
-        other = {"macro", "micro"} - {version.headline}
-        return PairGains(version, table.filter(~pl.col("average").is_in(list(other))), False)
+        return PairGains(version, _from_figures(site, version, base, tuned, k), False)
     if k not in version.ks:
         raise UsageError(
             f"there are no scores at K = {k}: {version.name} is scored at {', '.join(map(str, version.ks))}"
@@ -100,8 +105,20 @@ def pair_gains(site: Site, base: RunRecord, tuned: RunRecord, k: int) -> PairGai
         )
         if kept.height:
             return PairGains(version, in_order(kept.select(*GAIN_TABLE), domains), True)
+    if not compute:
+        return PairGains(version, _from_figures(site, version, base, tuned, k), False, pending=True)
     found = gains_of_pair(site, version, base.per_query_artifact, tuned.per_query_artifact, k)
     return PairGains(version, in_order(found, domains), True)
+
+
+def _from_figures(site: Site, version: BenchmarkRecord, base: RunRecord, tuned: RunRecord, k: int) -> pl.DataFrame:
+    """The table from stored figures alone, in order: the headline average, then domains."""
+    with site.database.reading() as session:
+        figures = [runs.summaries(session, run.id).filter(pl.col("k") == k) for run in (base, tuned)]
+    domains = [domain.name for domain in version.domains]
+    table = printed_gain_table(figures[0], figures[1], domains or None)
+    other = "micro" if version.headline == "macro" else "macro"
+    return in_order(table.filter(pl.col("average") != other), domains)
 
 
 def in_order(table: pl.DataFrame, domains: list[str]) -> pl.DataFrame:
