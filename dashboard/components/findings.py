@@ -27,7 +27,7 @@ def reading_line(figure: Figure, rows: pl.DataFrame) -> str:
     if any("†" in (text or "") for column in ("old_printed", "new_printed") for text in rows[column]):
         parts.append("† as the paper marks it: significant over its strongest baseline.")
     if rows["old_note"].null_count() + rows["new_note"].null_count() < 2 * rows.height:
-        parts.append("\\* has a remark: select the row.")
+        parts.append("\\* has a remark.")
     if "sub-query" in set(rows["level"].to_list()):
         parts.append(
             f"{SUB_QUERY_MARK} sub-query rows: the retriever is asked one need at a time, with needs written from the "
@@ -35,6 +35,7 @@ def reading_line(figure: Figure, rows: pl.DataFrame) -> str:
         )
     if rows.filter(pl.col("flags").list.contains("partial")).height:
         parts.append("Partial runs answer fewer than half of the queries and are not ranked.")
+    parts.append("Select a row for everything about it (keyboard: arrows, then Shift+Space).")
     return " ".join(parts)
 
 

@@ -74,6 +74,11 @@ def described_select(
         # Opened from a link, or the browser went back: the address leads.
         st.session_state[key] = said if said in options else default
     forget_stale(key, options)
+    # The browser remembers the description: when it changes, the choice behind it has to be said anew.
+    described = tuple(describe(option) for option in options)
+    if st.session_state.get(f"{key}_described") != described and key in st.session_state:
+        st.session_state[key] = st.session_state[key]
+    st.session_state[f"{key}_described"] = described
     index = list(options).index(default) if default in options else 0
     first = {} if key in st.session_state else {"index": index}
     chosen = st.selectbox(label, options, key=key, format_func=describe, **first, **how)
