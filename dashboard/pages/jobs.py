@@ -88,8 +88,12 @@ def jobs_frame(found: list[Job]) -> pl.DataFrame:
 
 def table(found: list[Job]) -> Job | None:
     """Draw the table; returns the selected job."""
+    frame = jobs_frame(found)
+    columns = _NARROW_ORDER if viewport.is_narrow() else tuple(frame.columns)
+    if frame["Progress"].null_count() == frame.height:
+        columns = tuple(name for name in columns if name != "Progress")
     state = st.dataframe(
-        jobs_frame(found).to_pandas().style.map(lambda _: "font-weight: 700", subset=["Model"]),
+        frame.to_pandas().style.map(lambda _: "font-weight: 700", subset=["Model"]),
         hide_index=True,
         lazy=False,
         on_select="rerun",
@@ -109,7 +113,7 @@ def table(found: list[Job]) -> Job | None:
             "Took": st.column_config.TextColumn(width=76, alignment="right"),
         },
         height="content" if len(found) <= MOST_ROWS_SHOWN else ROW_HEIGHT * (MOST_ROWS_SHOWN + 1) + 2,
-        column_order=_NARROW_ORDER if viewport.is_narrow() else None,
+        column_order=columns,
         alt="Jobs",
     )
     rows = state["selection"]["rows"]

@@ -61,7 +61,7 @@ def cost_finding(drawn: pl.DataFrame, cost: Cost) -> str:
         others = kept.height - 1
         words = "1 cheaper retriever scores" if others == 1 else f"{others} cheaper retrievers score"
         return f"**{plain(top['name'])}** scores highest, and {words} as much as their cost allows."
-    times = top["cost"] / nearly["cost"]
+    times = float(f"{top['cost'] / nearly['cost']:.2g}")
     return (
         f"**{plain(nearly['name'])} reaches {points(nearly['score'] / top['score'], 0)} % of the best score** "
         f"({points(nearly['score'])} against {points(top['score'])} of {plain(top['name'])}) at "
