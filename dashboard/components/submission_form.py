@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from dashboard.current_site import the_site
-from pipeline.jobs.submission import CheckedRun, SubmissionMetadata
+from pipeline.jobs.submission import LOCAL_PERSON, CheckedRun, SubmissionMetadata
 from store.access import retrievers
 
 METHODS = ("full-doc", "sub-query")
@@ -16,9 +16,9 @@ TRAINED = {"unknown": "unknown", "no": "no", "yes": "yes"}
 
 
 def known_retrievers() -> list[str]:
-    """Names of stored retrievers, for completion."""
+    """Names of retrievers that this person may know, for completion."""
     with the_site().database.reading() as session:
-        return list(dict.fromkeys(retrievers.list_retrievers(session)["name"].to_list()))
+        return retrievers.suggested_names(session, LOCAL_PERSON)
 
 
 def fields(key: str, given: Mapping[str, str]) -> SubmissionMetadata | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+import unicodedata
 from pathlib import Path
 
 from pipeline.benchmark import Average, BenchmarkInfo, Kind
@@ -15,6 +16,8 @@ SLUG = re.compile(r"[a-z0-9][a-z0-9._-]*")
 VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 _REQUIRED = ("slug", "title", "kind", "version", "licence", "source")
+#: Longest description, in characters.
+_LONGEST = 2000
 _OPTIONAL = ("revision", "parents", "headline")
 
 
@@ -24,6 +27,9 @@ def read_benchmark_toml(path: Path, problems: ProblemList, notes: list[str]) -> 
         entries = tomllib.loads(path.read_bytes().removeprefix(b"\xef\xbb\xbf").decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         problems.add(f"{path.name}: not valid TOML ({error})")
+        return None
+    except RecursionError:
+        problems.add(f"{path.name}: not readable TOML: its values are nested too deep")
         return None
     before = len(problems.entries)
     unknown = sorted(entries.keys() - {*_REQUIRED, *_OPTIONAL})
@@ -77,6 +83,16 @@ def name_problems(slug: str, version: str) -> list[str]:
             f"version is {quote(version)}; use up to 100 letters, digits, '.', '_', '+', '-', "
             "starting with a letter or digit"
         )
+    return found
+
+
+def info_problems(info: BenchmarkInfo) -> list[str]:
+    """What is wrong with names and descriptions: they are shown in lists, so none is without end."""
+    found = name_problems(info.slug, info.version)
+    texts = [("title", info.title), ("licence", info.licence), ("source", info.source), ("revision", info.revision)]
+    for key, text in [*texts, *(("parents", parent) for parent in info.parents)]:
+        if len(text) > _LONGEST or any(unicodedata.category(sign) == "Cs" for sign in text):
+            found.append(f"{key} is {quote(text)}; use up to {_LONGEST:,} characters of valid UTF-8")
     return found
 
 

@@ -15,7 +15,7 @@ from pipeline.formats.benchmark_combinations import normal_combinations
 from pipeline.formats.benchmark_ids import check_ids, check_known, check_labels
 from pipeline.formats.benchmark_labels import check_subqueries, normal_equivalents, normal_ground_truth
 from pipeline.formats.benchmark_table import REQUIRED, with_empty_text
-from pipeline.formats.benchmark_toml import name_problems
+from pipeline.formats.benchmark_toml import info_problems
 from pipeline.formats.content_hash import content_hash
 from pipeline.formats.messages import quote
 from pipeline.formats.nearest_id import NearestId
@@ -55,7 +55,7 @@ def validate_benchmark(info: BenchmarkInfo, tables: Mapping[str, SourceTable], n
         BenchmarkError: with every problem found, table by table, in file order.
     """
     problems, found = ProblemList(), list(notes)
-    for problem in name_problems(info.slug, info.version):
+    for problem in info_problems(info):
         problems.add(problem)
     for name in ("tools", "queries", "ground_truth"):
         if name not in tables or tables[name].frame.is_empty():

@@ -9,7 +9,7 @@ from pathlib import Path
 from pipeline.benchmark import Benchmark
 from pipeline.errors import BenchmarkError, UsageError
 from pipeline.formats.benchmark_folder import is_benchmark_folder, read_benchmark_folder
-from pipeline.formats.benchmark_toml import name_problems
+from pipeline.formats.benchmark_toml import info_problems
 from pipeline.formats.combinations_file import is_combinations_row, read_combinations_file
 from pipeline.formats.hub import HALVES, HUB_ID, fetch_dataset
 from pipeline.formats.loose_rows import first_keys
@@ -177,7 +177,7 @@ def _renamed(benchmark: Benchmark, names: _Names) -> Benchmark:
     """A benchmark folder under the names that the caller wants."""
     wanted = {key: value for key, value in asdict(names).items() if value is not None}
     info = replace(benchmark.info, **wanted)
-    problems = name_problems(info.slug, info.version)
+    problems = info_problems(info)
     if problems:
         raise BenchmarkError("The benchmark cannot be named like this:", tuple(problems))
     return replace(benchmark, info=info, notes=("read as a benchmark folder", *benchmark.notes))

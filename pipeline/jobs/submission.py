@@ -24,11 +24,15 @@ from pipeline.scoring.run_facts import run_facts
 from pipeline.scoring.scores import RunScores, score_run
 from pipeline.scoring.version import SCORER_VERSION
 from store.access import benchmarks, retrievers, runs, submissions
+from store.access.texts import check_texts
 from store.models import Level, Provenance, Run, State, Submission, Trained, Visibility
 from store.records import BenchmarkRecord, RunRecord, Summary
 
 #: Who submits when nobody signs in.
 LOCAL_PERSON = "local"
+
+#: How a note on equal rankings begins. Who they are of is told to the submitter and not stored: they may be withdrawn.
+IDENTICAL = "exactly this ranking is published already"
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,7 @@ def check_run(
         report = replace(
             reading.report,
             flags=(*reading.report.flags, "identical"),
-            notes=(*reading.report.notes, f"exactly this ranking is published already: {listed}"),
+            notes=(*reading.report.notes, f"{IDENTICAL}: {listed}"),
         )
         reading = replace(reading, report=report)
     assert reading.run is not None
@@ -196,6 +200,13 @@ def submit_run(
     if reading.run is None or scores is None or checked.summary is None:
         raise RunFileError("this file was refused; nothing was stored. Mend it and submit it again")
     level, trained = _choice(Level, metadata.level, "level"), _choice(Trained, metadata.trained_on_benchmark, "trained")
+    check_texts(
+        method=metadata.method.strip(),
+        contract=metadata.contract.strip(),
+        link=metadata.link.strip(),
+        licence=metadata.licence.strip(),
+        contact=metadata.contact.strip(),
+    )
     compiled = scores.compiled
     raw = site.artifacts.put_file(_rewound(source))
     if raw != checked.sha256:
@@ -225,7 +236,7 @@ def submit_run(
         queries_answered=answered,
         missing=total - answered,
         flags=list(reading.report.flags),
-        notes=list(reading.report.notes),
+        notes=[IDENTICAL if note.startswith(IDENTICAL) else note for note in reading.report.notes],
         trained_on_benchmark=trained.value,
         link=metadata.link.strip(),
         licence=metadata.licence.strip(),
@@ -249,7 +260,11 @@ def submit_run(
     with site.database.session() as session:
         submissions.check_daily_limit(session, metadata.person, site.settings.limit_submissions_per_day)
         run.retriever_id = retrievers.ensure_for_name(
-            session, metadata.retriever, link=metadata.link.strip(), licence=metadata.licence.strip()
+            session,
+            metadata.retriever,
+            # What is said about a private run must not describe the retriever of somebody else's public one.
+            link=metadata.link.strip() if publish else "",
+            licence=metadata.licence.strip() if publish else "",
         ).id
         return runs.add_run(session, run, figures, submission=submission, artifacts=site.artifacts).id
 

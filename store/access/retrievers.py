@@ -6,12 +6,13 @@ import re
 import unicodedata
 
 import polars as pl
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col
 
+from store.access.texts import has_unseen
 from store.errors import InvalidRecord, NotFound
-from store.models import Retriever
+from store.models import Retriever, Run, State, Submission, Visibility
 from store.records import RetrieverRecord, record
 
 _FIELDS = (
@@ -50,7 +51,7 @@ def ensure_for_name(session: Session, name: str, *, link: str = "", licence: str
         InvalidRecord: the name is empty, too long or has control characters.
     """
     shown = " ".join(name.split())
-    if not shown or len(shown) > _NAME_LENGTH or any(unicodedata.category(sign) in {"Cc", "Cf"} for sign in shown):
+    if not shown or len(shown) > _NAME_LENGTH or has_unseen(shown):
         raise InvalidRecord(
             f"the name of a retriever is 1 to {_NAME_LENGTH} characters without control or invisible characters"
         )
@@ -102,6 +103,24 @@ def list_retrievers(session: Session) -> pl.DataFrame:
     rows = [record(RetrieverRecord, row) for row in session.scalars(select(Retriever))]
     rows.sort(key=lambda item: (item.name.casefold(), item.key))
     return pl.DataFrame([tuple(vars(item).values()) for item in rows], schema=_LISTING, orient="row")
+
+
+def suggested_names(session: Session, person: str) -> list[str]:
+    """Names to offer to somebody who submits a run: described retrievers, published ones and their own.
+
+    A name that only other people's private or withdrawn runs bear is not among them.
+    """
+    public = select(col(Run.retriever_id)).where(
+        col(Run.state) == State.PUBLISHED.value, col(Run.visibility) == Visibility.PUBLIC.value
+    )
+    own = (
+        select(col(Run.retriever_id))
+        .join(Submission, col(Submission.run_id) == col(Run.id))
+        .where(col(Submission.person) == person)
+    )
+    described = or_(col(Retriever.family) != "", col(Retriever.parameters).is_not(None))
+    query = select(col(Retriever.name)).where(or_(described, col(Retriever.id).in_(public), col(Retriever.id).in_(own)))
+    return sorted(set(session.scalars(query)), key=lambda name: (name.casefold(), name))
 
 
 _LISTING: dict[str, pl.DataType] = {

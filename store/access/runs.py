@@ -11,6 +11,7 @@ from sqlalchemy import insert, select
 from sqlmodel import Session, col
 
 from store.access import retrievers
+from store.access.texts import check_texts
 from store.artifacts import ArtifactStore
 from store.errors import Conflict, InvalidRecord, NotFound
 from store.models import (
@@ -63,6 +64,9 @@ def add_run(
         NotFound: the benchmark version or retriever is not stored.
     """
     _check_run(session, run, summaries)
+    check_texts(method=run.method, contract=run.contract, link=run.link, licence=run.licence)
+    if submission is not None:
+        check_texts(link=submission.link, licence=submission.licence, contact=submission.contact)
     check_summaries(summaries)
     for name in _ARTIFACTS:
         digest = getattr(run, name)
@@ -184,7 +188,9 @@ def edit(
     Raises:
         NotFound: there is no such run.
         Conflict: the run is reported from a paper.
+        InvalidRecord: a text is too long or has control characters.
     """
+    check_texts(method=method, contract=contract, link=link, licence=licence, contact=contact)
     row = _row(session, run_id, lock=True)
     if row.provenance == Provenance.REPORTED.value:
         raise Conflict(f"run {run_id} is a figure reported in {row.place}; reported rows cannot be edited")

@@ -278,6 +278,11 @@ def test_each_fault_is_refused_with_its_line(tmp_path: Path, tables: dict[str, R
         (TOML.replace('licence = "CC0"\n', ""), 'benchmark.toml: the key licence is missing; add licence = "…"'),
         (TOML.replace('"1"', "1"), 'benchmark.toml: version must be text, found 1; write version = "1"'),
         (TOML.replace('"tool"', '"tools"'), 'benchmark.toml: kind is "tools"; write "tool" or "skill"'),
+        (TOML + "z = " + "[" * 5000 + "\n", "benchmark.toml: not readable TOML: its values are nested too deep"),
+        (
+            TOML + f'revision = "{"r" * 2001}"\n',
+            f'revision is "{"r" * 80}…"; use up to 2,000 characters of valid UTF-8',
+        ),
         (TOML + 'headline = "mean"\n', 'benchmark.toml: headline is "mean"; write "macro" or "micro"'),
         (
             TOML.replace('"tiny"', '"Tiny/x"'),
