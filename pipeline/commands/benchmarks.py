@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -72,25 +72,12 @@ def show(benchmark: Name, format: Format = ReportFormat.TABLE) -> None:
     if format is ReportFormat.JSON:
         output.print_json(record)
         return
-    for name, value in record.items():
-        if isinstance(value, dict):
-            typer.echo(f"{name}:")
-            for key, inner in value.items():
-                typer.echo(f"  {key:<40} {_shown(inner)}")
-        else:
-            typer.echo(f"{name + ':':<16} {_shown(value)}")
+    from pipeline.formats.tables import TableFormat, write_table
 
-
-def _shown(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    if isinstance(value, list):
-        return ", ".join(_shown(item) for item in value) or "—"
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_shown(inner)}" for key, inner in value.items())
-    return "—" if value is None or value == "" else str(value)
+    statistics = output.statistics_frame(record.pop("statistics"))
+    output.print_fields(record)
+    if statistics.height:
+        typer.echo("\n" + write_table(statistics, TableFormat.PLAIN), nl=False)
 
 
 def import_(

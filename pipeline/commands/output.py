@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from pipeline.commands.terminal import json_escaped
+
 if TYPE_CHECKING:
     import polars as pl
 
     from pipeline.run import RunReport
+
+#: The order in which metrics are listed.
+_METRICS = {"NDCG": 0, "Recall": 1, "Comp": 2}
 
 _VERDICTS = {
     "accept": "Accepted",
@@ -24,7 +29,7 @@ _VERDICTS = {
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
-    typer.echo(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2))
+    typer.echo(json_escaped(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)))
 
 
 def describe_report(report: RunReport) -> str:
@@ -49,19 +54,85 @@ def points(value: float | None) -> str | None:
 
 
 def score_frame(summary: pl.DataFrame) -> pl.DataFrame:
-    """A summary as people read it: one row a metric and cutoff, old and new a group of queries.
+    """The headline figures as people read them: one row a metric and cutoff, old and new of macro and micro.
 
     Args:
         summary: ``view, metric, k, average, domain, value, n`` as ``summarise`` returns it.
     """
     import polars as pl
 
-    rows: dict[tuple[str, int], dict[str, str | None]] = {}
-    for record in summary.filter(pl.col("average") != "source").iter_rows(named=True):
-        row = rows.setdefault((record["metric"], record["k"]), {"metric": f"{record['metric']}@{record['k']}"})
-        group = record["average"] if record["average"] != "domain" else (record["domain"] or "(no domain)")
-        row[f"{group} {record['view']}"] = points(record["value"])
-    return pl.DataFrame(list(rows.values()), infer_schema_length=None)
+    rows: dict[tuple[int, str, int], dict[str, str | None]] = {}
+    for record in summary.filter(pl.col("average").is_in(["macro", "micro"])).iter_rows(named=True):
+        metric, k = record["metric"], record["k"]
+        row = rows.setdefault((_METRICS.get(metric, len(_METRICS)), metric, k), {"metric": f"{metric}@{k}"})
+        row[f"{record['average']} {record['view']}"] = points(record["value"])
+    columns = ["metric", "macro old", "macro new", "micro old", "micro new"]
+    return pl.DataFrame([rows[key] for key in sorted(rows)], schema=dict.fromkeys(columns, pl.String))
+
+
+def domain_frame(summary: pl.DataFrame) -> pl.DataFrame:
+    """Every domain's figures at the headline cutoff: one row a domain, old and new of every metric.
+
+    Args:
+        summary: as for ``score_frame``.
+    """
+    import polars as pl
+
+    shown = summary.filter(pl.col("average") == "domain")
+    cutoffs = shown["k"].unique().to_list()
+    k = 10 if 10 in cutoffs else min(cutoffs, default=10)
+    rows: dict[str, dict[str, str | int | None]] = {}
+    for record in shown.filter(pl.col("k") == k).iter_rows(named=True):
+        name = record["domain"] or "(no domain)"
+        row = rows.setdefault(name, {"domain": name, "queries": record["n"]})
+        row[f"{record['metric']}@{k} {record['view']}"] = points(record["value"])
+    columns = {"domain": pl.String, "queries": pl.Int64}
+    columns |= {f"{metric}@{k} {view}": pl.String for metric in _METRICS for view in ("old", "new")}
+    return pl.DataFrame(list(rows.values()), schema=columns)
+
+
+def print_fields(record: Mapping[str, Any]) -> None:
+    """A record as lines ``name: value``; what is not known is left out, a list has a line an item."""
+    for name, value in record.items():
+        if value is None or value in ("", [], {}):
+            continue
+        label = f"{name.replace('_', ' ')}:"
+        if isinstance(value, dict):
+            typer.echo(label)
+            for key, inner in value.items():
+                typer.echo(f"  {key.replace('_', ' '):<40} {plain(inner)}")
+            continue
+        for item in value if isinstance(value, list) else [value]:
+            typer.echo(f"{label:<22} {plain(item)}")
+            label = ""
+
+
+def statistics_frame(statistics: Mapping[str, Any]) -> pl.DataFrame:
+    """Table 1 as people read it: one row a figure, a column for all queries and one a domain.
+
+    Args:
+        statistics: ``{"all": {…}, "domains": {name: {…}}}`` of a benchmark's record.
+    """
+    import polars as pl
+
+    columns = {"all": statistics.get("all", {}), **statistics.get("domains", {})}
+    return pl.DataFrame(
+        [
+            {"figure": figure.replace("_", " ")} | {name: plain(values.get(figure)) for name, values in columns.items()}
+            for figure in columns["all"]
+        ]
+    )
+
+
+def plain(value: Any) -> str:
+    """A value as text: grouped digits, four significant places for fractions."""
+    if value is None or value == "":
+        return "—"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(value)
 
 
 @contextmanager

@@ -134,6 +134,7 @@ def score(
         return
     typer.echo(write_table(output.score_frame(summary), TableFormat(str(format))), nl=False)
     if format is ScoreFormat.TABLE:
+        typer.echo("\n" + write_table(output.domain_frame(summary), TableFormat.PLAIN), nl=False)
         total = len(compiled.target.queries)
         typer.echo(
             f"\n{compiled.name}: points (× 100) over all {total:,} queries, {reading.run.queries_answered:,} answered; "
@@ -235,9 +236,9 @@ def show_run(
     if format is ReportFormat.JSON:
         output.print_json({"run": record, "scores": scores_json(summary)})
         return
-    for name, value in record.items():
-        typer.echo(f"{name:>20}  {', '.join(map(str, value)) if isinstance(value, list) else value}")
-    typer.echo("\n" + write_table(output.score_frame(summary), TableFormat.PLAIN), nl=False)
+    output.print_fields(record)
+    for frame in (output.score_frame(summary), output.domain_frame(summary)):
+        typer.echo("\n" + write_table(frame, TableFormat.PLAIN), nl=False)
 
 
 def publish(run_id: RunId) -> None:
