@@ -21,6 +21,7 @@ menu = {
     "Explore": [
         st.Page(f"{PAGES}/old_vs_new.py", title="Old vs new", url_path="old-vs-new"),
         st.Page(f"{PAGES}/illusion.py", title="Fine-tuning illusion", url_path="illusion"),
+        st.Page(f"{PAGES}/compare.py", title="Compare", url_path="compare"),
         st.Page(f"{PAGES}/score_and_cost.py", title="Score and cost", url_path="score-and-cost"),
         st.Page(f"{PAGES}/equivalent_ranks.py", title="Equivalent ranks", url_path="equivalent-ranks"),
         st.Page(f"{PAGES}/queries.py", title="Queries", url_path="queries"),

@@ -16,7 +16,7 @@ CONFIG = chart_config("gain-split")
 ROW_PIXELS = 52
 _HALF = 0.17
 #: Where the words of a row stand above the middle of its bar, in rows.
-_WORDS = 0.36
+_WORDS = 0.42
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def gain_split_bars(
         "hidden": {"fillcolor": "rgba(0,0,0,0)", "line": {"color": paint, "width": 2}},
     }
     figure = go.Figure()
-    lay_out(figure, shades, height=ROW_PIXELS * len(bars) + 58, left=4, right=4, top=2)
+    lay_out(figure, shades, height=ROW_PIXELS * len(bars) + 64, left=4, right=4, top=2)
     for place, bar in enumerate(bars):
         y = len(bars) - 1 - place
         for segment in segments(bar.old, bar.new):
@@ -132,5 +132,5 @@ def gain_split_bars(
         title={"text": f"gain in {figure_name}, points", "font": {"size": 13, "color": shades.faint}},
         **axis(shades) | {"zeroline": True, "zerolinecolor": shades.faint, "zerolinewidth": 1},
     )
-    figure.update_yaxes(range=[-0.5, len(bars) - 1 + 0.6], showticklabels=False, showgrid=False)
+    figure.update_yaxes(range=[-0.5, len(bars) - 1 + 0.68], showticklabels=False, showgrid=False)
     return figure

@@ -115,8 +115,8 @@ def test_sentence(row: Row) -> str:
 
 
 def share_sentence(row: Row) -> str:
-    """The interval of the share, or why there is none; empty without per-query scores."""
-    if row["p_shrink"] is None or row["share"] is None:
+    """The interval of the share, or why there is none; empty without per-query scores or where one label hid gain."""
+    if row["p_shrink"] is None or row["share"] is None or row["share"] < 0:
         return ""
     if row["share_low"] is None or row["share_high"] is None:
         return "The share has no finite interval: the gain with one label may be zero."

@@ -99,7 +99,7 @@ def old_new_table(summaries: pl.DataFrame, k: int, domains: Sequence[str], headl
     return pl.DataFrame(rows)
 
 
-_FIGURE = re.compile(r"[+\u2212]?[\d\u202f.]+( / [\d.]+)?( %)?[*†]?|\u2014|")
+_FIGURE = re.compile(r"[+\u2212<]?[\d\u202f.]+( \[[^\]]+\])?( / [\d.]+)?( %)?[*†]?|\u2014|")
 
 
 def text_table(frame: pl.DataFrame, *, key: str | None = None, label: str | None = None) -> None:

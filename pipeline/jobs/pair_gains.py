@@ -118,7 +118,10 @@ def _from_figures(site: Site, version: BenchmarkRecord, base: RunRecord, tuned: 
     domains = [domain.name for domain in version.domains]
     table = printed_gain_table(figures[0], figures[1], domains or None)
     other = "micro" if version.headline == "macro" else "macro"
-    return in_order(table.filter(pl.col("average") != other), domains)
+    table = table.filter(pl.col("average") != other)
+    if table.filter(pl.col("average") == "domain")["domain"].n_unique() == 1:
+        table = table.filter(pl.col("average") != "domain")
+    return in_order(table, domains)
 
 
 def in_order(table: pl.DataFrame, domains: list[str]) -> pl.DataFrame:
