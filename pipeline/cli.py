@@ -6,13 +6,19 @@ sees a traceback; ``EQUIRANK_TRACEBACK=1`` shows it to whoever debugs the progra
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
-from pipeline.commands import benchmarks, comparison, retrieval, runs, service, tokens
+from pipeline.commands import benchmarks, comparison, retrieval, runs, service, terminal, tokens
+
+#: Verbs that only log, in colours of their own.
+_LOGGING = {"serve", "worker"}
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 app = typer.Typer(
     name="equirank",
@@ -49,6 +55,8 @@ def equirank(
 
 def main() -> None:
     """Run the command line; the script ``equirank`` calls this."""
+    if not _LOGGING & set(sys.argv[1:2]):
+        terminal.protect()
     try:
         app()
     except KeyboardInterrupt:
@@ -62,6 +70,11 @@ def main() -> None:
         if os.environ.get("EQUIRANK_TRACEBACK") == "1":
             raise
         code = getattr(error, "exit_code", None)
+        if code is None and isinstance(error, OSError) and error.errno in _FULL:
+            # A full disk, or output sent to one: no fault of the program. What is buffered must not fail again.
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            code = 3
         if code is None:
             typer.echo(
                 f"equirank failed unexpectedly ({type(error).__name__}: {error}). This is a fault of the program, "
