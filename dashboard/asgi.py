@@ -13,11 +13,10 @@ from typing import Any
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
-from starlette.routing import Route
 from streamlit import config
 from streamlit.runtime.pages_manager import PagesManager
 
-from dashboard.api.health import health
+from dashboard.api.routes import api_routes
 from dashboard.components.failures import show_failure
 from dashboard.current_site import the_site
 from dashboard.headers import SecurityHeaders
@@ -44,7 +43,7 @@ settings = the_site().settings
 # `streamlit run` finds the application by this assignment.
 app = st.App(
     SCRIPT,
-    routes=[Route("/api/v1/health", health, methods=["GET"])],
+    routes=api_routes(),
     middleware=[Middleware(SecurityHeaders, frame_ancestors=settings.frame_ancestors)],
     lifespan=lifespan,
     on_script_error=show_failure,

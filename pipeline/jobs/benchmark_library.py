@@ -87,8 +87,8 @@ class Library:
     def record(self, name: str) -> dict[str, Any]:
         """Counts, licence, hash and statistics in the shape of ``benchmark show --format json``."""
         if _folder(name) is None:
-            return _record_json(self._stored(name))
-        return _record_json(_version_row(self.benchmark(name)))
+            return record_json(self._stored(name))
+        return record_json(_version_row(self.benchmark(name)))
 
     def verify(self, name: str) -> CheckedBenchmark:
         """Read every row again and compare the stored hash.
@@ -202,7 +202,7 @@ def import_into_store(site: Site, benchmark: Benchmark, *, is_demo: bool = False
 def list_records(site: Site) -> list[dict[str, Any]]:
     """Every stored version in the shape of ``benchmark list --format json``."""
     with site.database.reading() as session:
-        return [_record_json(record) for record in benchmarks.list_records(session)]
+        return [record_json(record) for record in benchmarks.list_records(session)]
 
 
 def _version_row(benchmark: Benchmark, *, is_demo: bool = False) -> BenchmarkVersion:
@@ -246,7 +246,9 @@ def _counted(column: pl.Series) -> list[dict[str, Any]]:
     return counted.to_dicts()
 
 
-def _record_json(record: BenchmarkRecord | BenchmarkVersion) -> dict[str, Any]:
+def record_json(record: BenchmarkRecord | BenchmarkVersion) -> dict[str, Any]:
+    """A version in the shape of ``benchmark show --format json``."""
+
     def counted(values: Any) -> dict[str, int]:
         return {
             item["name"] if isinstance(item, dict) else item.name: item["n"] if isinstance(item, dict) else item.n

@@ -115,7 +115,8 @@ def scores_json(summary: pl.DataFrame) -> dict[str, Any]:
     """A summary in the shape of the command line's documented JSON.
 
     Returns:
-        ``{"old": {"NDCG@10": {"macro", "micro", "domains": {…}, "sources": {…}}, …}, "new": {…}}``.
+        ``{"old": {"NDCG@10": {"macro", "micro", "domains": {…}, "sources": {…}}, …}, "new": {…}}``; an average that
+        a paper does not print is None.
     """
     out: dict[str, Any] = {}
     for view, metric, k, average, domain, value, _ in summary.select(list(SUMMARY)).iter_rows():
@@ -126,7 +127,7 @@ def scores_json(summary: pl.DataFrame) -> dict[str, Any]:
             entry[f"{average}s"][domain] = value
     return {
         view: {
-            name: {"macro": e["macro"], "micro": e["micro"], "domains": e["domains"], "sources": e["sources"]}
+            name: {"macro": e.get("macro"), "micro": e.get("micro"), "domains": e["domains"], "sources": e["sources"]}
             for name, e in entries.items()
         }
         for view, entries in out.items()

@@ -188,10 +188,11 @@ def list_versions(session: Session, slug: str | None = None) -> pl.DataFrame:
         )
         for item in list_records(session, slug)
     ]  # fmt: skip
-    return pl.DataFrame(rows, schema=_LISTING, orient="row")
+    return pl.DataFrame(rows, schema=LISTING, orient="row")
 
 
-_LISTING: dict[str, pl.DataType] = {
+#: Columns of ``list_versions``.
+LISTING: dict[str, pl.DataType] = {
     "id": pl.Int64(),
     **{
         name: pl.String()
