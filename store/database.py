@@ -198,6 +198,12 @@ class Database:
         except DBAPIError as error:
             if type(error.orig).__name__ in {"UndefinedTable", "UndefinedColumn"}:
                 raise MigrationNeeded(_level_problem(None)) from None
+            if type(error.orig) is sqlite3.DatabaseError:
+                # Not one of its subclasses: the file itself cannot be read as a database.
+                raise DatabaseUnavailable(
+                    f"the database {self.url} is damaged ({error.orig}): restore the file from a backup, or move it "
+                    "away and start anew"
+                ) from None
             raise
 
     def _without_password(self, reason: str) -> str:

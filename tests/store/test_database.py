@@ -212,3 +212,22 @@ def test_a_home_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(DatabaseUnavailable, match="EQUIRANK_HOME"):
         Database(Settings(home=tmp_path / "file" / "home"))
+
+
+@pytest.mark.parametrize("harm", ["head", "half"])
+def test_a_damaged_file_is_called_damaged(tmp_path, harm):
+    settings = Settings(home=tmp_path)
+    database = Database(settings)
+    database.migrate()
+    database.close()
+    file = tmp_path / "equirank.sqlite3"
+    whole = file.read_bytes()
+    file.write_bytes(b"no database" * 10 + whole[110:] if harm == "head" else whole[: len(whole) // 2])
+    database = Database(settings)
+    status = database.status()
+    assert not status.ok and "damaged" in status.problem
+    for opened in (database.session, database.reading):
+        with pytest.raises(DatabaseUnavailable, match="damaged"), opened() as session:
+            session.execute(select(BenchmarkVersion))
+    with pytest.raises(DatabaseUnavailable, match="damaged"):
+        database.migrate()
