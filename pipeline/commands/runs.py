@@ -168,10 +168,33 @@ def submit(
     link: Annotated[str, typer.Option(help="A page about the retriever.")] = "",
     licence: Annotated[str, typer.Option(help="Licence of the retriever.")] = "",
     contact: Annotated[str, typer.Option(help="How to reach you; never shown.")] = "",
+    server: Annotated[
+        str, typer.Option("--server", metavar="URL", help="Send it to this EquiRank site instead of storing it here.")
+    ] = "",
+    token_env: Annotated[
+        str, typer.Option("--token-env", metavar="VAR", help="With --server: the variable that holds the token.")
+    ] = "EQUIRANK_TOKEN",
     format: Annotated[ReportFormat, typer.Option(help="How to print the result.")] = ReportFormat.TABLE,
     quiet: Quiet = False,
 ) -> None:
-    """Store a run and its scores, and publish it unless --private."""
+    """Store a run and its scores, and publish it unless --private; with --server, on another site."""
+    if server:
+        declared = _order(order)
+        fields = {
+            "benchmark": benchmark,
+            "retriever": retriever,
+            "method": method,
+            "level": level,
+            "link": link,
+            "licence": licence,
+            "contact": contact,
+            "trained_on_benchmark": trained,
+            "order": "" if declared is None else declared.value,
+            "part": part or "",
+            "private": "true" if private else "",
+        }
+        _submit_to(server, token_env, run, fields, format, quiet)
+        return
     from pipeline.jobs.first_start import prepared_site
     from pipeline.jobs.submission import SubmissionMetadata, check_run, permalink, submit_run
 
@@ -201,6 +224,29 @@ def submit(
         return
     typer.echo(output.describe_report(checked.reading.report))
     typer.echo(f"{'kept private' if private else 'published'} as {run_id}\n{link_to_it}")
+
+
+def _submit_to(
+    server: str, token_env: str, run: Path, fields: dict[str, str], format: ReportFormat, quiet: bool
+) -> None:
+    from pipeline.commands import remote_submission as remote
+
+    token = remote.token_from(token_env)
+    if remote.is_in_clear(server):
+        typer.echo(f"note: {server} is not encrypted: whoever is on the way can read the token", err=True)
+    with output.progress(f"sending {run.name}", quiet) as progress:
+        answer = remote.submit_remotely(server, token, run, fields, progress=progress)
+    if format is ReportFormat.JSON:
+        report = answer.report.as_json()
+        stored = {"run_id": answer.run_id, "permalink": answer.permalink, "report": report}
+        output.print_json(report if answer.run_id is None else stored)
+    else:
+        typer.echo(output.describe_report(answer.report))
+        if answer.run_id is not None:
+            private = answer.visibility == "private"
+            typer.echo(f"{'kept private' if private else 'published'} as {answer.run_id}\n{answer.permalink}")
+    if answer.run_id is None:
+        raise typer.Exit(1)
 
 
 def list_runs(
