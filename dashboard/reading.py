@@ -8,10 +8,11 @@ from __future__ import annotations
 import polars as pl
 import streamlit as st
 
+from dashboard.components.board_statistics import with_tie_groups
 from dashboard.components.cost import with_costs
 from dashboard.current_site import the_site
 from store.access import benchmarks as benchmark_access
-from store.access import efficiency, freshness
+from store.access import efficiency, freshness, statistics
 from store.access import leaderboard as board_access
 from store.records import BenchmarkRecord
 
@@ -61,7 +62,17 @@ def _board(
     del place, stamp
     with the_site().database.reading() as session:
         found = board_access.leaderboard(session, version_id, metric=metric, k=k, average=average, domain=domain)
-        return with_costs(found, efficiency.efficiencies(session, found["run_id"].to_list()))
+        costs = efficiency.efficiencies(session, found["run_id"].to_list())
+        computed = statistics.of_board(session, version_id)
+    if computed is not None:
+        groups = _tie_groups(computed.tie_groups_artifact)
+        found = with_tie_groups(found, groups, metric=metric, k=k, average=average, domain=domain)
+    return with_costs(found, costs)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _tie_groups(artifact: str) -> pl.DataFrame:
+    return the_site().artifacts.get_frame(artifact)
 
 
 @st.cache_resource(max_entries=_KEPT, show_spinner=False)

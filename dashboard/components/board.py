@@ -128,7 +128,11 @@ def filter_options(board: pl.DataFrame) -> dict[str, list[str]]:
 
 
 def ranked_for(board: pl.DataFrame, view: BoardView) -> pl.DataFrame:
-    """The board with the rank that belongs to the view: by old scores in the view ``old``, else the board's own."""
+    """The board with the rank and tie group of the view: by old scores in the view ``old``, else the board's own."""
+    if "tie_new" in board.columns:
+        # A board without any new figure is ranked by the old ones.
+        by_old = view is BoardView.OLD or board["new"].null_count() == board.height
+        board = board.with_columns(tie_group=pl.col("tie_old" if by_old else "tie_new"))
     return board.with_columns(rank=pl.col("rank_old")) if view is BoardView.OLD else board
 
 

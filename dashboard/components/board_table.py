@@ -13,6 +13,7 @@ import streamlit as st
 from dashboard.charts.palette import Ground, colours
 from dashboard.charts.row_dumbbell import row_dumbbell, shared_range
 from dashboard.components.board import BoardView
+from dashboard.components.board_statistics import STATISTICS, is_empty, statistics_texts
 from dashboard.components.cost import COST_COLUMNS, COSTS
 from dashboard.components.numbers import NONE, day, decimals_of, figure_text, points, size, whole
 
@@ -65,6 +66,29 @@ COLUMNS: tuple[BoardColumn, ...] = (
     BoardColumn("old", "Old", "Scored against the one annotated tool set, ×100.", 62, _WITH_OLD),
     BoardColumn("new", "New", "The best score over all valid combinations, ×100.", 62, _WITH_NEW),
     BoardColumn("lift", "Lift", "New − old, in points.", 62, _WITH_BOTH),
+    BoardColumn(
+        "tie_group",
+        "Tie group",
+        "Runs of a group cannot be told from its leader by a paired test over the queries (5 %, Holm). Computed over "
+        "all runs with scores by query; filters do not move it.",
+        76,
+    ),
+    BoardColumn(
+        "old_interval", "Old, 95 %", "95 % interval of the old figure (bootstrap over queries).", 106, _WITH_OLD
+    ),
+    BoardColumn(
+        "new_interval", "New, 95 %", "95 % interval of the new figure (bootstrap over queries).", 106, _WITH_NEW
+    ),
+    BoardColumn("lift_interval", "Lift, 95 %", "95 % interval of the lift (bootstrap over queries).", 106, _WITH_BOTH),
+    BoardColumn(
+        "control",
+        "Random lift",
+        "The lift that as many random tools instead of the valid ones would give: only more than that speaks for the "
+        "labels.",
+        86,
+        _WITH_BOTH,
+    ),
+    BoardColumn("judged", "Judged@K", "Share of the first K tools that the labels judge for their query.", 78),
     BoardColumn("n", "Queries", "Queries in the mean. Unanswered ones count as 0.", 72),
     BoardColumn("coverage", "Coverage", "Share of the queries that the run answers.", 78),
     BoardColumn("notes", "Notes", "What is worth knowing about this row; select it to read more.", 116),
@@ -81,7 +105,7 @@ COLUMNS: tuple[BoardColumn, ...] = (
     BoardColumn("scorer", "Scorer", "Version of the scoring code; none for figures from a paper.", 70),
 )
 _TITLES = {column.key: column.title for column in COLUMNS}
-USUAL = tuple(c.key for c in COLUMNS if c.key not in COST_COLUMNS)
+USUAL = tuple(c.key for c in COLUMNS if c.key not in COST_COLUMNS and c.key not in STATISTICS[1:])
 #: On a phone the figures come right after the name.
 _NARROW_FIRST = ("rank", "retriever", "new", "old", "lift", "move")
 _NARROW_WIDTHS = {"rank": 38, "retriever": 170, "new": 57, "old": 57}
@@ -171,6 +195,7 @@ def as_shown(board: pl.DataFrame, ground: Ground, *, narrow: bool = False) -> pl
             "old": _rounded(row["old"]),
             "new": _rounded(row["new"]),
             "lift": _rounded(row["lift"]),
+            **statistics_texts(row),
             "n": row["n"],
             "coverage": row["coverage"],
             "notes": _notes(row),
@@ -264,6 +289,7 @@ def visible_columns(chosen: Sequence[str], view: BoardView, board: pl.DataFrame,
         "coverage": board["coverage"].null_count() == board.height,
         "date": board.filter(pl.col("provenance") != "reported").is_empty(),
         "scorer": board["scorer_version"].null_count() == board.height,
+        **is_empty(board),
         "notes": not any(_notes(row) for row in board.iter_rows(named=True)),
         "device": board["device"].null_count() == board.height,
         **{key: board[cost.column].null_count() == board.height for key, cost in COSTS.items() if key != "size"},
@@ -310,7 +336,10 @@ def board_table(
                 column.title, help=column.help, width=width, alignment="right"
             )
         else:
-            config[column.key] = st.column_config.TextColumn(column.title, help=column.help, width=width)
+            alignment = "right" if column.key in STATISTICS else None
+            config[column.key] = st.column_config.TextColumn(
+                column.title, help=column.help, width=width, alignment=alignment
+            )
     height: Any = "content" if board.height <= MOST_ROWS_SHOWN else ROW_HEIGHT * (MOST_ROWS_SHOWN + 1) + 2
     state = st.dataframe(
         _styled(board, shown, keys, ground),

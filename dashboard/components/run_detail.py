@@ -13,6 +13,7 @@ from dashboard.components import permalinks
 from dashboard.components.board_table import SUB_QUERIES, flag_words
 from dashboard.components.downloads import download_menu
 from dashboard.components.numbers import NONE, day, decimals_of, figure_text, points, size, whole
+from dashboard.components.run_statistics import show_statistics
 from dashboard.components.untrusted import plain, web_address
 from dashboard.current_site import the_site
 from store.access import benchmarks, retrievers, runs
@@ -222,6 +223,7 @@ def show_run(page: RunPage, *, k: int, key: str) -> None:
     figures = old_new_table(page.summaries, k, domains, page.benchmark.headline)
     if figures.height:
         text_table(figures, key=f"{key}_figures", label=f"Figures of {page.retriever.name} at K = {k}")
+    show_statistics(page, k=k, key=key)
     remarks = remarks_of(page, k)
     if remarks:
         with st.container(gap="xxsmall"):

@@ -126,7 +126,7 @@ def page() -> None:
     if rows.is_empty():
         st.info("No row passes these filters. Every row is still there: show all rows to see them.")
         return
-    columns = visible_columns(arrangement.columns, figure.view, board, narrow=narrow)
+    columns = visible_columns(arrangement.columns, figure.view, ranked_for(board, figure.view), narrow=narrow)
     wanted = st.query_params.get(RUN)
     places = [i for i, run_id in enumerate(rows["run_id"].to_list()) if run_id == wanted]
     # One element a selection's meaning: other rows or another order start without a selection.
