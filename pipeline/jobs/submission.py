@@ -137,13 +137,17 @@ def check_run(
 
     Raises:
         NotFound, BenchmarkError: the benchmark is unknown or has no content.
-        RunFileError: the file cannot be opened.
+        RunFileError: the file cannot be opened, or changed while it was read.
     """
     with site.database.reading() as session:
         version = benchmarks.get(session, benchmark)
     compiled = load_compiled(site, version.id)
+    # An upload is held for this request alone; a file on disk may be written to while it is read.
+    before = _digest(source) if isinstance(source, Path) and source.is_file() else None
     reading = read_submitted(Library(site), source, compiled, order=order, part=part, progress=progress)
     sha256, size = _digest(source)
+    if before is not None and before != (sha256, size):
+        raise RunFileError("the file changed while it was read: wait until it is written, then submit it again")
     if reading.run is None:
         return CheckedRun(version, reading, None, sha256, size, order, part)
     with site.database.reading() as session:

@@ -101,6 +101,18 @@ def test_a_file_that_changes_after_the_check_is_not_published(sqlite_site: Site,
     assert board(site) == []
 
 
+def test_a_file_that_changes_while_it_is_read_is_refused(sqlite_site: Site, demo_run_file: MakeRun) -> None:
+    site = sqlite_site
+    path = demo_run_file(site)
+    other = path.read_bytes().replace(b" 100 ", b" 101 ")
+
+    def overwrite(_: float) -> None:
+        path.write_bytes(other)
+
+    with pytest.raises(RunFileError, match="changed while it was read"):
+        check_run(site, path, "demo-tools", progress=overwrite)
+
+
 def test_a_bad_name_leaves_no_trace(sqlite_site: Site, demo_run_file: MakeRun) -> None:
     site = sqlite_site
     path = demo_run_file(site)
