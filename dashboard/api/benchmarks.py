@@ -9,7 +9,7 @@ from dashboard.api.parameters import Formatted, Paged, Word
 from dashboard.api.resource import Document, File, Found, Page, Read
 from dashboard.current_site import the_site
 from pipeline.jobs.benchmark_library import record_json
-from pipeline.jobs.citations import benchmark_bibtex
+from pipeline.jobs.citations import benchmark_address, benchmark_bibtex
 from store.access import benchmarks, freshness
 
 
@@ -38,9 +38,8 @@ def _one(said: OneBenchmark) -> Found:
         stamp = freshness.library_stamp(session)
 
     def make(chosen: Format) -> Document | File:
-        address = f"{the_site().settings.public_url}/benchmarks"
         if chosen is Format.BIBTEX:
-            return File(benchmark_bibtex(version, address))
+            return File(benchmark_bibtex(version, benchmark_address(the_site(), version)))
         with the_site().database.reading() as session:
             rows = benchmarks.list_versions(session, version.slug)
         value = record_json(version) | {

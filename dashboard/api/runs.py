@@ -9,7 +9,7 @@ from dashboard.api.media import TABULAR, Format, row_schema
 from dashboard.api.parameters import Formatted, Paged, Word
 from dashboard.api.resource import Document, File, Found, Page, Read
 from dashboard.current_site import the_site
-from pipeline.jobs.citations import run_bibtex
+from pipeline.jobs.citations import benchmark_address, run_bibtex
 from pipeline.jobs.run_card import card_text, run_address, run_card
 from pipeline.jobs.run_records import run_record
 from pipeline.scoring.averages import scores_json
@@ -70,7 +70,14 @@ def _one(said: OneRun) -> Found:
             retriever = retrievers.get_by_id(session, run.retriever_id)
             version = benchmarks.get_by_id(session, run.benchmark_version_id)
         if chosen is Format.BIBTEX:
-            return File(run_bibtex(run, retriever, version, run_address(site, run)))
+            cited = run_bibtex(
+                run,
+                retriever,
+                version,
+                address=run_address(site, run),
+                benchmark_address=benchmark_address(site, version),
+            )
+            return File(cited)
         record = {name: value for name, value in run_record(site, run.id).items() if name != "file"}
         value = {
             "run": {**record, "retriever_key": retriever.key, "address": run_address(site, run)},

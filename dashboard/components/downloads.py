@@ -25,8 +25,9 @@ def download_menu(
     data: Callable[[], pl.DataFrame],
     table: Callable[[], pl.DataFrame],
     latex: Callable[[], str] | None = None,
+    report: Callable[[], str] | None = None,
 ) -> None:
-    """A popover with four downloads.
+    """A popover with downloads.
 
     Args:
         key: prefix of the widgets' keys.
@@ -34,6 +35,7 @@ def download_menu(
         data: full precision, for CSV and Parquet.
         table: text as shown, for Markdown and LaTeX.
         latex: LaTeX of its own (a paper's layout), else the plain table.
+        report: a self-contained HTML file of what is shown, where there is one.
     """
     with st.popover("Download", icon=":material/download:", key=f"{key}_menu"):
         st.caption("CSV and Parquet hold fractions in full precision; Markdown and LaTeX what is shown.")
@@ -44,6 +46,8 @@ def download_menu(
         )
         written = latex or (lambda: write_table(table(), TableFormat.LATEX))
         _one("LaTeX", f"{name}.tex", "application/x-tex", lambda: written().encode(), key)
+        if report is not None:
+            _one("Report (HTML)", f"{name}.html", "text/html", lambda: report().encode(), key)
 
 
 def _one(label: str, file_name: str, mime: str, content: Callable[[], bytes], key: str) -> None:

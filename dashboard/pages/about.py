@@ -13,6 +13,8 @@ COMMANDS = """\
 equirank validate RUN --benchmark B                    every problem of the file, with its line
 equirank score RUN --benchmark B                       old and new scores; nothing is stored
 equirank submit RUN --benchmark B --retriever NAME     store and publish; prints the permalink
+equirank submit … --server URL                         the same, on another site
+equirank token create LABEL                            a token that programs submit with
 equirank runs list                                     what is stored here
 equirank benchmark list                                benchmarks and their hashes
 equirank benchmark export B FOLDER                     a benchmark as files
@@ -73,6 +75,13 @@ def page() -> None:
     st.subheader("From the command line", anchor=False)
     st.markdown("Everything here can be done without the site. `B` is a stored benchmark or a folder.")
     st.code(COMMANDS, language=None)
+    st.subheader("For programs", anchor=False)
+    st.markdown(
+        "What the pages show is at `/api/v1`: `/benchmarks`, `/leaderboard`, `/runs/{id}`, `/runs/{id}/queries`, "
+        "`/runs/{id}/card` and `/queries/{benchmark}/{id}`, as JSON, CSV or Parquet (`Accept` or `?format=`), with "
+        "ETags and pages. Figures are fractions; unknown is null. `POST /api/v1/submissions` takes a run file with a "
+        "token and answers with its report. `/api/v1/openapi.json` describes all of it."
+    )
     st.subheader("How to cite", anchor=False)
     st.markdown("Cite the paper that a benchmark or a method comes from, and name the benchmark version you used.")
     for paper in published.papers():

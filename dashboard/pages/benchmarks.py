@@ -18,6 +18,8 @@ from dashboard.components.failures import shown_errors
 from dashboard.components.numbers import NONE, day, points, whole
 from dashboard.components.run_detail import facts_table, text_table
 from dashboard.components.untrusted import plain
+from dashboard.current_site import the_site
+from pipeline.jobs.citations import benchmark_address, benchmark_bibtex
 from store.records import BenchmarkRecord
 
 #: Name of a statistic → words; shares are shown in per cent.
@@ -194,9 +196,8 @@ def card(record: BenchmarkRecord, versions: Sequence[BenchmarkRecord]) -> None:
     if len(versions) > 1:
         listed = ", ".join(plain(other.version) for other in versions)
         st.caption(f"Versions, newest first: {listed}")
-    if record.citation:
-        st.markdown("**Cite**")
-        st.code(record.citation, language="bibtex", wrap_lines=True)
+    st.markdown("**Cite**")
+    st.code(benchmark_bibtex(record, benchmark_address(the_site(), record)).strip(), language="bibtex", wrap_lines=True)
 
 
 def page() -> None:

@@ -99,6 +99,15 @@ def select_run(shown: pl.DataFrame, position: int | None) -> str | None:
     return wanted
 
 
+def view_report(figure: Figure, rows: pl.DataFrame) -> str:
+    """The rows as shown, as a file that needs no server."""
+    from dashboard.exports import BoardFigure, board_report
+
+    scope = figure.scope
+    exported = BoardFigure(figure.benchmark, figure.metric, figure.k, scope.average, scope.domain, figure.view)
+    return board_report(exported, rows)
+
+
 def page() -> None:
     """Draw the page."""
     narrow = viewport.is_narrow()
@@ -151,6 +160,7 @@ def page() -> None:
             name=f"equirank-{figure.benchmark.slug}-{figure.metric}{figure.k}",
             data=lambda: rows,
             table=lambda: as_text(rows, columns),
+            report=lambda: view_report(figure, rows),
         )
         st.page_link(
             "pages/score_and_cost.py",

@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard.components import permalinks
 from dashboard.components.failures import show, shown_errors
 from dashboard.components.run_detail import headline_sentence, read_run, run_title, show_run
+from dashboard.components.run_exports import show_exports
 from dashboard.components.untrusted import plain
 from store.errors import NotFound
 
@@ -48,6 +49,7 @@ def page() -> None:
     if sentence:
         st.markdown(sentence)
     show_run(shown, k=int(k), key="run")
+    show_exports(shown)
     if shown.run.visibility == "public" and shown.run.state == "published":
         st.page_link(
             "pages/leaderboard.py",

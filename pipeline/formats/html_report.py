@@ -25,8 +25,9 @@ body { margin: 2.5rem auto; max-width: 72rem; padding: 0 1.25rem; background: va
 h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .5rem; }
 p { margin: .25rem 0 1rem; max-width: 48rem; }
 .wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; }
-caption { text-align: left; color: var(--soft); padding-bottom: .5rem; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%;
+  font-size: .9375rem; }
+.soft { color: var(--soft); margin-bottom: .5rem; }
 th, td { padding: .45rem .7rem; text-align: left; border-bottom: 1px solid var(--line); vertical-align: top; }
 thead th { border-bottom: 2px solid var(--ink); white-space: nowrap; }
 .n { text-align: right; white-space: nowrap; }
@@ -79,8 +80,8 @@ def html_report(report: Report) -> str:
     if report.lead:
         parts.append(f"<p>{_text(report.lead)}</p>")
     parts += [
-        '<div class="wide"><table>',
-        f"<caption>{_text(report.caption)}</caption>",
+        f'<p class="soft" id="what">{_text(report.caption)}</p>',
+        '<div class="wide" tabindex="0" role="region" aria-labelledby="what"><table>',
         f"<thead><tr>{head}</tr></thead>",
         f"<tbody>\n{rows}\n</tbody></table></div>",
     ]

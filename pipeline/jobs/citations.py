@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from urllib.parse import urlencode
 
+from pipeline.jobs.site import Site
 from store.records import BenchmarkRecord, RetrieverRecord, RunRecord
 
 _SPECIAL = {
@@ -34,12 +36,17 @@ def citation_key(*parts: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text).strip("-") or "equirank"
 
 
-def benchmark_bibtex(benchmark: BenchmarkRecord, url: str) -> str:
+def benchmark_address(site: Site, benchmark: BenchmarkRecord) -> str:
+    """The address of a version's card."""
+    return f"{site.settings.public_url}/benchmarks?{urlencode({'bm_benchmark': benchmark.name}, safe='@')}"
+
+
+def benchmark_bibtex(benchmark: BenchmarkRecord, address: str) -> str:
     """The version's own citation, where it has one, and an entry that names the version and its hash.
 
     Args:
         benchmark: the version.
-        url: where it is shown.
+        address: where it is shown.
     """
     said = [f"version {benchmark.version}"]
     if benchmark.content_hash:
@@ -50,20 +57,23 @@ def benchmark_bibtex(benchmark: BenchmarkRecord, url: str) -> str:
         citation_key(benchmark.slug, benchmark.version),
         title=f"{{{escape_bibtex(benchmark.title)}}}",
         year=str(benchmark.created_at.year),
-        howpublished=f"\\url{{{_url(url)}}}",
+        howpublished=f"\\url{{{_url(address)}}}",
         note=escape_bibtex(", ".join(said)),
     )
     return f"{benchmark.citation.strip()}\n\n{entry}" if benchmark.citation.strip() else entry
 
 
-def run_bibtex(run: RunRecord, retriever: RetrieverRecord, benchmark: BenchmarkRecord, url: str) -> str:
+def run_bibtex(
+    run: RunRecord, retriever: RetrieverRecord, benchmark: BenchmarkRecord, *, address: str, benchmark_address: str
+) -> str:
     """An entry for one run, by id, benchmark version, scorer and ranking hash.
 
     Args:
         run: the run.
         retriever: what ranked.
         benchmark: what it was scored on.
-        url: its permalink, without a private token.
+        address: of its page, without a private token.
+        benchmark_address: of the benchmark version's card.
     """
     method = f"{run.method}, {run.contract}" if run.contract else run.method
     said = [f"run {run.id}", f"benchmark {benchmark.name}"]
@@ -80,10 +90,10 @@ def run_bibtex(run: RunRecord, retriever: RetrieverRecord, benchmark: BenchmarkR
         citation_key("equirank", retriever.key, benchmark.slug, run.id),
         title=f"{{{escape_bibtex(f'{retriever.name} ({method}) on {benchmark.title}')}}}",
         year=str((run.published_at or run.created_at).year),
-        howpublished=f"\\url{{{_url(url)}}}",
+        howpublished=f"\\url{{{_url(address)}}}",
         note=escape_bibtex(", ".join(said)),
     )
-    return f"{entry}\n{benchmark_bibtex(benchmark, url)}"
+    return f"{entry}\n{benchmark_bibtex(benchmark, benchmark_address)}"
 
 
 def _entry(key: str, **fields: str) -> str:

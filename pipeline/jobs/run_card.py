@@ -122,8 +122,8 @@ def _reproduce(
         words += ["--part", submission.part]
     words += ["--k", ",".join(map(str, benchmark.ks)), "--format", "json"]
     return {
-        "how": "Score the run file again; its sha256 is the hash run_file, and the answer's ranking_hash says whether "
-        "the ranking is the same.",
+        "how": "Score the run file again; its sha256 is the hash of the run file here, and the answer's "
+        "ranking_hash says whether the ranking is the same.",
         "command": shlex.join(words),
     }
 
