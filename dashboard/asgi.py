@@ -20,6 +20,7 @@ from dashboard.api.routes import api_routes
 from dashboard.components.failures import show_failure
 from dashboard.current_site import the_site
 from dashboard.headers import SecurityHeaders
+from dashboard.request_log import hide_tokens
 
 SCRIPT = Path(__file__).with_name("app.py")
 
@@ -39,6 +40,7 @@ async def lifespan(app: st.App) -> AsyncIterator[dict[str, Any]]:
 PagesManager.uses_pages_directory = False
 
 settings = the_site().settings
+hide_tokens()
 
 # `streamlit run` finds the application by this assignment.
 app = st.App(

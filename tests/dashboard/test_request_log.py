@@ -1,0 +1,33 @@
+"""Tokens of private links do not get into the request log."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from dashboard.request_log import hide_tokens, without_tokens
+
+
+@pytest.mark.parametrize(
+    ("address", "logged"),
+    [
+        ("/run?run=abc&token=s3cret", "/run?run=abc&token=***"),
+        ("/api/v1/runs/abc?token=s3cret&limit=1", "/api/v1/runs/abc?token=***&limit=1"),
+        ("/queries?q_token=s3cret&q_run=a", "/queries?q_token=***&q_run=a"),
+        ("/leaderboard?search=token", "/leaderboard?search=token"),
+    ],
+)
+def test_tokens_are_blotted_out(address: str, logged: str) -> None:
+    assert without_tokens(address) == logged
+
+
+def test_the_servers_log_is_filtered_once(caplog: pytest.LogCaptureFixture) -> None:
+    hide_tokens()
+    hide_tokens()
+    log = logging.getLogger("uvicorn.access")
+    with caplog.at_level(logging.INFO, logger="uvicorn.access"):
+        log.info('%s - "%s %s HTTP/%s" %d', "127.0.0.1:1", "GET", "/run?token=s3cret", "1.1", 200)
+    assert "s3cret" not in caplog.text
+    assert "token=***" in caplog.text
+    assert len(log.filters) == 1
