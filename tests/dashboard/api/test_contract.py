@@ -60,13 +60,13 @@ def test_no_generated_request_gives_a_server_error(
 ) -> None:
     run_id = submitted()
     schema = schemathesis.openapi.from_asgi("/api/v1/openapi.json", Starlette(routes=api_routes()))
-    schema.config.generation.update(modes=[GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
     # Generated names of runs and benchmarks would nearly all be unknown: half of the cases get real ones.
     real = {"benchmark": ["demo-tools", "tooleq", "demo-skills@1"], "run_id": [run_id]}
     statuses = [explore(result.ok(), real, bearer()) for result in schema.get_all_operations()]
     assert len(statuses) == len(READS) + 1
     # Else the requests would say nothing about what lies behind the checks of parameters.
     assert sum(200 in found for found in statuses) >= len(READS) - 1
+    assert sum(400 in found for found in statuses) >= len(READS) - 1
 
 
 def explore(operation: Any, real: dict[str, list[str]], header: dict[str, str]) -> set[int]:
@@ -74,7 +74,9 @@ def explore(operation: Any, real: dict[str, list[str]], header: dict[str, str]) 
     places = {parameter.name: parameter.location for parameter in operation.iter_parameters()}
     statuses = set()
 
-    @given(case=operation.as_strategy(), draw=st.data())
+    modes = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
+
+    @given(case=st.one_of([operation.as_strategy(generation_mode=mode) for mode in modes]), draw=st.data())
     @settings(
         max_examples=30,
         deadline=None,
