@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -23,13 +24,26 @@ CONFIG = {
 }
 
 
-def dumbbell_plot(rows: pl.DataFrame, figure_name: str, ground: Ground) -> go.Figure:
-    """One line a row, the best on top; grey is old, the family's colour is new.
+@dataclass(frozen=True)
+class Words:
+    """What the two ends of a line, and the way between them, are called."""
+
+    old: str = "old"
+    new: str = "new"
+    change: str = "lift"
+
+
+def dumbbell_plot(
+    rows: pl.DataFrame, figure_name: str, ground: Ground, words: Words = Words(), *, narrow: bool = False
+) -> go.Figure:
+    """One line a row, the first on top; grey is old, the family's colour is new.
 
     Args:
         rows: columns name, family, old, new (fractions); rows without both are left out.
         figure_name: ``NDCG@10``, for the axis.
         ground: the theme.
+        words: for the axis and on hover, where the two are not old and new.
+        narrow: names stand above their lines instead of beside them.
     """
     import plotly.graph_objects as go
 
@@ -43,7 +57,8 @@ def dumbbell_plot(rows: pl.DataFrame, figure_name: str, ground: Ground) -> go.Fi
     for x0, x1, y, paint in zip(old, new, places, paints, strict=True):
         figure.add_shape(type="line", x0=x0, x1=x1, y0=y, y1=y, line={"color": paint, "width": 4}, opacity=0.35)
     hover = [
-        f"{name}: old {points(o / 100)}, new {points(n / 100)}, lift {points((n - o) / 100, signed=True)}"
+        f"{name}: {words.old} {points(o / 100)}, {words.new} {points(n / 100)}, "
+        f"{words.change} {points((n - o) / 100, signed=True)}"
         for name, o, n in zip(_escaped(names), old, new, strict=True)
     ]
     figure.add_scatter(
@@ -52,20 +67,30 @@ def dumbbell_plot(rows: pl.DataFrame, figure_name: str, ground: Ground) -> go.Fi
     figure.add_scatter(
         x=new,
         y=places,
-        mode="markers+text",
+        mode="markers",
         marker={"color": paints, "size": 12},
-        text=[f"  {points(n / 100)}  {points((n - o) / 100, signed=True)}" for o, n in zip(old, new, strict=True)],
-        textposition="middle right",
         cliponaxis=False,
-        textfont={"color": shades.faint, "size": 13},
         hovertext=hover,
         hoverinfo="text",
     )
-    low, high = (min(old), max(new)) if old else (0.0, 100.0)
+    figure.add_scatter(
+        x=[max(o, n) for o, n in zip(old, new, strict=True)],
+        y=places,
+        mode="text",
+        text=[f"   {points(n / 100)}  {points((n - o) / 100, signed=True)}" for o, n in zip(old, new, strict=True)],
+        textposition="middle right",
+        cliponaxis=False,
+        textfont={"color": shades.faint, "size": 13},
+        hoverinfo="skip",
+    )
+    low, high = (min(old + new), max(old + new)) if old else (0.0, 100.0)
     room = max(high - low, 5.0)
     figure.update_xaxes(
-        range=[max(0.0, low - 0.06 * room), high + 0.04 * room],
-        title={"text": f"{figure_name} × 100: grey old, colour new", "font": {"size": 13, "color": shades.faint}},
+        range=[max(min(0.0, low - 2.0), low - 0.06 * room), high + 0.04 * room],
+        title={
+            "text": f"{figure_name} × 100:{'<br>' if narrow else ' '}grey {words.old}, colour {words.new}",
+            "font": {"size": 13, "color": shades.faint},
+        },
         gridcolor=shades.grid,
         zeroline=False,
         tickfont={"color": shades.faint},
@@ -80,10 +105,17 @@ def dumbbell_plot(rows: pl.DataFrame, figure_name: str, ground: Ground) -> go.Fi
         zeroline=False,
         automargin=True,
         fixedrange=True,
+        showticklabels=not narrow,
     )
+    if narrow:
+        for name, y in zip(_escaped(names), places, strict=True):
+            figure.add_annotation(
+                x=0, xref="paper", xanchor="left", y=y + 0.42, yanchor="middle", showarrow=False, text=name,
+                font={"color": shades.text, "size": 13}, bgcolor=shades.ground, borderpad=1,
+            )  # fmt: skip
     figure.update_layout(
-        height=ROW_PIXELS * both.height + 70,
-        margin={"l": 8, "r": 104, "t": 8, "b": 48},
+        height=(ROW_PIXELS + (16 if narrow else 0)) * both.height + (90 if narrow else 70),
+        margin={"l": 8, "r": 104, "t": 16 if narrow else 8, "b": 62 if narrow else 48},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font={"family": "Source Sans, sans-serif"},

@@ -10,12 +10,13 @@ import streamlit as st
 
 from dashboard import reading
 from dashboard.charts.dumbbell_plot import CONFIG, dumbbell_plot
-from dashboard.components import permalinks
+from dashboard.components import permalinks, viewport
 from dashboard.components.controls import choose_benchmark
 from dashboard.components.downloads import download_menu
 from dashboard.components.empty import empty_board, no_benchmarks
 from dashboard.components.failures import shown_errors
 from dashboard.components.numbers import points
+from dashboard.components.old_new_analysis import board_of, chance, order_changes, redundancy, subquery_headroom
 from dashboard.components.paired import (
     Group,
     agreement,
@@ -83,8 +84,10 @@ def paired_frame(wide: pl.DataFrame, cells: dict[tuple[str, str], list[str]]) ->
     )
 
 
-def movement(wide: pl.DataFrame, metrics: list[str], k: int, groups: list[Group]) -> None:
-    """The dumbbell plot of one metric and group, with its data."""
+def movement(
+    benchmark: BenchmarkRecord, stamp: str, wide: pl.DataFrame, metrics: list[str], k: int, groups: list[Group]
+) -> None:
+    """The charts of one metric and group: movement, order, chance, redundancy, headroom; each with its data."""
     by_title = {group.title: group for group in groups}
     with st.container(horizontal=True, vertical_alignment="center"):
         metric = permalinks.segments("Metric", metrics, PREFIX + "metric", metrics[0], label_visibility="collapsed")
@@ -101,7 +104,7 @@ def movement(wide: pl.DataFrame, metrics: list[str], k: int, groups: list[Group]
     if rows.drop_nulls(["old", "new"]).is_empty():
         st.caption("There is no row with both figures to draw.")
         return
-    figure = dumbbell_plot(rows, f"{metric}@{k}", ground())
+    figure = dumbbell_plot(rows, f"{metric}@{k}", ground(), narrow=viewport.is_narrow())
     st.plotly_chart(
         figure, theme=None, config=CONFIG, key="ovn_chart", alt=f"Old and new {metric}@{k} of every retriever, {title}"
     )
@@ -116,6 +119,12 @@ def movement(wide: pl.DataFrame, metrics: list[str], k: int, groups: list[Group]
                 }
             )
         )
+    level = wide["level"][0]
+    board = board_of(benchmark, stamp, metric, k, by_title[title].scope)
+    order_changes(board, level, f"{metric}@{k}")
+    chance(board, level, f"{metric}@{k}")
+    redundancy(benchmark, board, level, metric, k)
+    subquery_headroom(board, f"{metric}@{k}")
 
 
 def page() -> None:
@@ -162,7 +171,7 @@ def page() -> None:
     st.caption("Kendall τ is 1 where old and new put the retrievers in the same order, 0 where they are unrelated.")
     text_table(agreement(wide, metrics, k, groups), label="Kendall tau between old and new order")
     st.subheader("Who gains how much?", anchor=False)
-    movement(wide, metrics, k, groups)
+    movement(benchmark, stamp, wide, metrics, k, groups)
 
 
 with shown_errors():

@@ -89,8 +89,8 @@ def test_the_plot_labels_rows_and_leaves_out_half_known_ones() -> None:
     assert list(figure.layout.yaxis.ticktext) == ["A&lt;b&gt;", "B"]
     new = figure.data[1]
     assert list(new.x) == [50.0, 45.0]
-    assert new.text[0].split() == ["50.0", "+10.0"]
-    assert new.text[1].split() == ["45.0", "\N{MINUS SIGN}5.0"]
+    assert figure.data[2].text[0].split() == ["50.0", "+10.0"]
+    assert figure.data[2].text[1].split() == ["45.0", "\N{MINUS SIGN}5.0"]
     assert figure.layout.xaxis.range[0] <= 40.0
 
 
