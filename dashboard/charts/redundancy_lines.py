@@ -33,7 +33,7 @@ class LiftLine:
 
 
 def group_words(above: float | None, up_to: float | None, *, short: bool = False) -> str:
-    """Equivalents per sub-query: ``none``, ``up to 1``, ``1 to 2``, ``over 8``; short: ``0``, ``≤1``, ``≤2``, ``>8``."""
+    """Equivalents per sub-query: ``none``, ``up to 1``, ``1 to 2``, ``over 8``; short: ``0``, ``≤1``, ``>8``."""
     if short:
         return f">{above:g}" if up_to is None else "0" if up_to == 0 else f"≤{up_to:g}"
     if above is None:

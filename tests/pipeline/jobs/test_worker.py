@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.jobs import durable, job_client
+from pipeline.jobs import durable, job_client, statistics
 from pipeline.jobs.benchmark_library import import_into_store
 from pipeline.jobs.evaluation_request import EvaluationRequest
 from pipeline.jobs.job_client import JobState
 from pipeline.jobs.site import Site, open_site
 from store.access import doctor, runs, submissions, workers
+from store.access import statistics as stored_statistics
 from store.models import Run
 from store.settings import Settings
 from tests.pipeline.jobs.worker_process import WorkerProcess, encoded, finished, repeated, small_benchmark, wait_for
@@ -84,7 +85,8 @@ def results(site: Site, jobs: list[str]) -> Results:
                 run.ranking_artifact,
                 run.per_query_artifact,
                 run.contract_hash,
-                str(runs.summaries(session, run_id).rows()),
+                # Intervals follow in a job of their own, sooner or later.
+                str(runs.summaries(session, run_id).drop("low", "high").rows()),
             )
         assert doctor.check_integrity(session, site.artifacts, deep=True).ok
     return found
@@ -129,6 +131,26 @@ def test_a_measured_run_says_how_it_was_made(small_site: Site, start: Callable[.
     assert worker.stop() == 0
     with site.database.reading() as session:
         assert workers.list_workers(session) == []
+
+
+def test_a_worker_computes_statistics_by_itself(small_site: Site, start: Callable[..., WorkerProcess]) -> None:
+    site = small_site
+    job_id = job_client.submit(site, EvaluationRequest("small", "bm25", publish=True))
+    worker = start(site)
+    run_id = finished(site, job_id).run_id
+    assert run_id is not None
+    deadline = time.monotonic() + 120
+    while statistics.pending(site):
+        assert time.monotonic() < deadline, statistics.pending(site)
+        time.sleep(0.2)
+    assert worker.stop() == 0
+    with site.database.reading() as session:
+        run = runs.get(session, run_id)
+        assert run.statistics_version is not None
+        assert runs.summaries(session, run_id)["low"].null_count() == 0
+        assert stored_statistics.of_board(session, run.benchmark_version_id) is not None
+        assert doctor.check_integrity(session, site.artifacts, deep=True).ok
+    assert [job.id for job in job_client.list_jobs(site)] == [job_id], "nobody asked for the statistics"
 
 
 def test_cancel_takes_effect_within_five_seconds_and_retry_goes_on(
