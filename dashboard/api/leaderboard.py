@@ -7,11 +7,11 @@ from typing import Literal
 import polars as pl
 from pydantic import Field, field_validator, model_validator
 
+from dashboard import reading
 from dashboard.api.media import TABULAR, Format, row_schema
 from dashboard.api.parameters import Line, Paged, Word
 from dashboard.api.resource import File, Found, Page, Read
 from dashboard.components.board import FILTERS, BoardView, Filters, SortKey, narrowed, ordered, ranked_for
-from dashboard.components.cost import with_costs
 from dashboard.current_site import the_site
 from dashboard.exports import BoardFigure, board_latex, board_report
 from store.access import benchmarks, efficiency, freshness, leaderboard
@@ -69,7 +69,7 @@ def _board(said: Board) -> Found:
         figure = BoardFigure(version, said.metric, said.k, _average(said, version), said.domain, BoardView(said.view))
         if chosen is Format.LATEX:
             return File(board_latex(figure))
-        rows = _rows(said, version)
+        rows = _rows(said, version, stamp)
         if chosen is Format.HTML:
             return File(board_report(figure, rows))
         about = {
@@ -85,23 +85,25 @@ def _average(said: Board, version: BenchmarkRecord) -> str:
     return said.average or ("domain" if said.domain is not None else version.headline)
 
 
-def _rows(said: Board, version: BenchmarkRecord) -> pl.DataFrame:
+def _rows(said: Board, version: BenchmarkRecord, stamp: str) -> pl.DataFrame:
     """All rows that pass the filters, in order; ranks are those of the whole board."""
-    with the_site().database.reading() as session:
-        board = leaderboard.leaderboard(
-            session, version.id, metric=said.metric, k=said.k, average=_average(said, version), domain=said.domain
-        )
-        board = with_costs(board, efficiency.efficiencies(session, board["run_id"].to_list()))
+    # The frame that the page shows, kept for both.
+    average = _average(said, version)
+    board = reading.board(version.id, stamp, metric=said.metric, k=said.k, average=average, domain=said.domain)
+    # Tie groups are there once they are computed; the columns always are.
+    missing = [name for name in _TIES if name not in board.columns]
+    board = board.with_columns(pl.lit(None, pl.Int64).alias(name) for name in missing)
     filters = Filters({name: getattr(said, name) for name in FILTERS}, said.search)
     shown = narrowed(ranked_for(board, BoardView(said.view)), filters)
     return ordered(shown, SortKey(said.sort), reverse=said.reverse)
 
 
+_TIES = ("tie_old", "tie_new")
 _NUMBERS = dict.fromkeys(
     ("old", "new", "lift", "old_low", "old_high", "new_low", "new_high", *leaderboard.LIFT_COLUMNS, "coverage"),
     pl.Float64(),
 )
-_COUNTS = dict.fromkeys(("n", "rank", "rank_old", "rank_new", "rank_change"), pl.Int64())
+_COUNTS = dict.fromkeys(("n", "rank", "rank_old", "rank_new", "rank_change", "tie_group", *_TIES), pl.Int64())
 _TEXTS = dict.fromkeys(("old_printed", "new_printed", "old_note", "new_note"), pl.String())
 _SCHEMA = {
     "type": "object",

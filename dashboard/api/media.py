@@ -143,6 +143,7 @@ def row_schema(schema: pl.Schema | dict[str, Any]) -> dict[str, Any]:
 def _of(dtype: Any) -> dict[str, Any]:
     if isinstance(dtype, pl.List):
         return {"type": ["array", "null"], "items": _of(dtype.inner)}
+    dtype = dtype() if isinstance(dtype, type) else dtype
     if dtype == pl.Boolean:
         return {"type": ["boolean", "null"]}
     if dtype.is_integer():

@@ -13,6 +13,7 @@ from pipeline.jobs.citations import benchmark_address, run_bibtex
 from pipeline.jobs.run_card import card_text, run_address, run_card
 from pipeline.jobs.run_records import run_record
 from pipeline.scoring.averages import scores_json
+from pipeline.scoring.run_statistics import READINGS
 from store.access import benchmarks, retrievers, runs, statistics
 from store.errors import NotFound
 from store.models import State, Visibility
@@ -79,11 +80,14 @@ def _one(said: OneRun) -> Found:
             )
             return File(cited)
         record = {name: value for name, value in run_record(site, run.id).items() if name != "file"}
+        # Other ways to count (mean over combinations, unjudged tools taken out, …), once they are made.
+        readings = None if run.statistics_artifact is None else site.artifacts.get_frame(run.statistics_artifact)
         value = {
             "run": {**record, "retriever_key": retriever.key, "address": run_address(site, run)},
             "scores": scores_json(figures),
             "figures": figures.to_dicts(),
             "lifts": lifts.to_dicts(),
+            "readings": None if readings is None else readings.to_dicts(),
         }
         return Document(value, figures)
 
@@ -137,12 +141,17 @@ READS = (
         _one,
         {
             "type": "object",
-            "required": ["run", "scores", "figures", "lifts"],
+            "required": ["run", "scores", "figures", "lifts", "readings"],
             "properties": {
                 "run": {"type": "object"},
                 "scores": {"type": "object", "description": "As `equirank runs show --format json`."},
                 "figures": {"type": "array", "items": row_schema(runs.SUMMARY_SCHEMA)},
                 "lifts": {"type": "array", "items": row_schema(statistics.LIFTS)},
+                "readings": {
+                    "type": ["array", "null"],
+                    "items": row_schema(READINGS),
+                    "description": "Other ways to count; null until they are made.",
+                },
             },
         },
         (*TABULAR, Format.BIBTEX),

@@ -14,6 +14,7 @@ import pytest
 from polars.testing import assert_frame_equal
 from starlette.testclient import TestClient
 
+from pipeline.jobs import statistics
 from pipeline.jobs.site import Site
 from store.access import benchmarks, leaderboard, runs
 
@@ -178,6 +179,24 @@ def test_a_run_with_its_figures_card_and_citation(
     bibtex = client.get(f"{BASE}/runs/{run_id}?format=bibtex").text
     assert r"100 \%" in bibtex
     assert run_id in bibtex
+
+
+def test_statistics_are_on_the_board_and_the_run_once_they_are_made(
+    client: TestClient, site: Site, submitted: Callable[..., str]
+) -> None:
+    run_ids = [submitted("First"), submitted("Second")]
+    address = f"{BASE}/leaderboard?benchmark=demo-tools"
+    before = client.get(address).json()["items"][0]
+    assert before["new_low"] is before["tie_group"] is before["control"] is None
+    assert client.get(f"{BASE}/runs/{run_ids[0]}").json()["readings"] is None
+    assert statistics.compute(site, statistics.pending(site), lambda line: None) == []
+    for item in client.get(address).json()["items"]:
+        assert item["new_low"] <= item["new"] <= item["new_high"]
+        assert item["tie_group"] == item["tie_new"] == 1, "equal rankings cannot be told apart"
+        assert 0 <= item["judged"] <= 1
+    run = client.get(f"{BASE}/runs/{run_ids[0]}").json()
+    assert {"max", "mean", "union"} <= {row["reading"] for row in run["readings"]}
+    assert any(row["control"] is not None for row in run["lifts"])
 
 
 def test_a_reported_run_says_that_nothing_lies_behind_it(client: TestClient) -> None:
