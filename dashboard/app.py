@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.components import viewport
+from dashboard.components import theme, viewport
 
 PAGES = "pages"
 
@@ -39,5 +39,6 @@ menu = {
     ],
 }
 
+theme.readable_fills()
 st.navigation(menu, position="top").run()
 viewport.watch()

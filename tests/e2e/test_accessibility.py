@@ -1,0 +1,177 @@
+"""Every page under axe, light and dark, and the way from the board to a run without a mouse."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipeline.jobs.first_start import demo_run
+from tests.e2e.conftest import REPOSITORY, Served
+from tests.e2e.pages import settle
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+#: Addresses that show each page with data; ``{run}`` is a run of the demo benchmark.
+VIEWS: dict[str, tuple[str, ...]] = {
+    "": ("lb_benchmark=demo-tools%401&run={run}", "lb_benchmark=tooleq%40published"),
+    "old-vs-new": ("ovn_benchmark=demo-tools%401", "ovn_benchmark=tooleq%40published"),
+    "illusion": ("ill_benchmark=demo-tools%401&ill_runs=Two+runs", "ill_benchmark=tooleq%40published"),
+    "compare": ("cmp_benchmark=demo-tools%401",),
+    "score-and-cost": ("cost_benchmark=tooleq%40published",),
+    "equivalent-ranks": ("er_benchmark=demo-tools%401", "er_benchmark=tooleq%40published"),
+    "queries": ("q_benchmark=demo-tools%401", "q_benchmark=demo-tools%401&q_query=ev-001"),
+    "submit": ("submit_benchmark=demo-tools%401",),
+    "evaluate": ("ev_benchmark=demo-tools%401",),
+    "my-runs": ("",),
+    "jobs": ("",),
+    "benchmarks": ("",),
+    "about": ("",),
+    "run": ("run={run}", "run=no-such-run"),
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The served site and a run on it."""
+
+    site: Served
+    run: str
+
+
+def submit(site: Served, file: Path, name: str) -> str:
+    said = site.equirank("submit", str(file), "-b", "demo-tools@1", "-r", name, "--format", "json")
+    return str(json.loads(said)["run_id"])
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Generator[Shown]:
+    """A site with two different runs of the demo tools; the tests only read."""
+    folder = tmp_path_factory.mktemp("accessibility")
+    site = Served(folder / "home", "")
+    sample = demo_run("tools")
+    other = folder / "other.trec"
+    # The second run lacks every tenth line, so that the two differ at some queries.
+    other.write_text("".join(line for n, line in enumerate(sample.read_text().splitlines(True)) if n % 10 != 1))
+    run = submit(site, sample, "BM25 sample")
+    submit(site, other, "BM25 sample, thinned")
+    with site.running():
+        yield Shown(site, run)
+
+
+def scan(page: Page) -> list[dict[str, Any]]:
+    """What axe finds at serious or critical impact, one record a node."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    found = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    return [
+        {"rule": finding["id"], "target": " ".join(map(str, node["target"])), "html": node["html"][:300],
+         "why": node["failureSummary"]}
+        for finding in found if finding["impact"] in ("serious", "critical") for node in finding["nodes"]
+    ]  # fmt: skip
+
+
+#: What Streamlit's own elements cause and this site cannot change: (rule, part of the selector), each with its reason.
+#: Nothing at present. A new entry needs a plain Streamlit page that shows the same finding.
+STREAMLITS_OWN: tuple[tuple[str, str], ...] = ()
+
+
+def test_every_page_is_scanned() -> None:
+    declared = (REPOSITORY / "dashboard" / "app.py").read_text()
+    scripts = re.findall(r"st\.Page\(([^)]*)\)", declared)
+    paths = {match[1] if (match := re.search(r'url_path="([^"]+)"', words)) else "" for words in scripts}
+    assert len(scripts) == len(paths)
+    assert paths == set(VIEWS)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", VIEWS)
+def test_no_serious_finding(browser: Browser, shown: Shown, path: str, scheme: Any) -> None:
+    for query in VIEWS[path]:
+        page = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 1000}).new_page()
+        page.goto(f"{shown.site.url}/{path}?{query.format(run=shown.run)}")
+        settle(page)
+        assert page.title().strip()
+        assert page.evaluate("document.documentElement.lang") == "en"
+        assert page.locator("[data-testid=stMain] h1").count() == 1, "a page has one title"
+        levels = page.locator("[data-testid=stMain]").evaluate(
+            "main => [...main.querySelectorAll('h1, h2, h3, h4, h5, h6')].map(h => Number(h.tagName[1]))"
+        )
+        assert levels[0] == 1
+        found = [
+            finding
+            for finding in scan(page)
+            if not any(finding["rule"] == rule and part in finding["target"] for rule, part in STREAMLITS_OWN)
+        ]
+        assert not found, json.dumps(found, indent=1)
+        page.context.close()
+
+
+def test_the_scan_sees_what_is_wrong(browser: Browser) -> None:
+    page = browser.new_context().new_page()
+    page.set_content('<html lang="en"><title>t</title><main><img src="x.png"><p style="color:#aaa">pale</p></main>')
+    assert {finding["rule"] for finding in scan(page)} == {"image-alt", "color-contrast"}
+    page.context.close()
+
+
+FOCUSED = """() => {
+    const at = document.activeElement;
+    const name = at.getAttribute('aria-label') || at.innerText || '';
+    return [at.tagName + ' ' + (at.getAttribute('role') || ''), name, Boolean(at.closest('[role=grid], canvas'))];
+}"""
+
+
+def tab_to(page: Page, name: str) -> None:
+    """Press Tab until something of this name has the focus; Escape first where Tab walks through a table's cells."""
+    for _ in range(80):
+        _, said, in_table = page.evaluate(FOCUSED)
+        if name in said and not in_table:
+            return
+        if in_table:
+            page.keyboard.press("Escape")
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab never reaches {name}")
+
+
+def test_the_board_is_read_without_a_mouse(browser: Browser, shown: Shown) -> None:
+    page = browser.new_context(viewport={"width": 1280, "height": 1000}).new_page()
+    page.set_default_timeout(30_000)
+    page.goto(f"{shown.site.url}/?lb_benchmark=demo-tools%401")
+    settle(page)
+    # A segmented control is one stop; arrows move inside it.
+    tab_to(page, "NDCG")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Space")
+    page.wait_for_url(lambda url: "lb_metric=Recall" in url)
+    settle(page)
+    tab_to(page, "Filter and sort")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Show everything again").wait_for()
+    tab_to(page, "Search")
+    page.keyboard.type("thinned")
+    page.wait_for_url(lambda url: "lb_search=thinned" in url)
+    settle(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Show everything again").wait_for(state="detached")
+    # The row, then its page.
+    for _ in range(40):
+        if page.evaluate(FOCUSED)[0].startswith("CANVAS"):
+            break
+        page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Shift+Space")
+    page.wait_for_url(lambda url: "run=" in url)
+    settle(page)
+    tab_to(page, "Open its page")
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: "/run?" in url)
+    settle(page)
+    assert page.get_by_role("heading", name="BM25 sample, thinned").count() == 1
+    page.context.close()
