@@ -33,6 +33,22 @@ def forget_stale(key: str, options: Iterable[Any]) -> None:
                 del st.session_state[key]
 
 
+def follow_default(key: str, default: Any, *, first: bool = False) -> None:
+    """Let a control that nobody has set move along when its default changes, as with another benchmark.
+
+    An address leaves defaults out: kept at the former default, the control would show what its link does not say.
+    """
+    known = f"{key}_default"
+    before = st.session_state.get(known)
+    if before is not None and before != default and key in st.session_state and st.session_state[key] == before:
+        if first:
+            # Said aloud, so that the browser shows it too; with another default than the first Streamlit would warn.
+            st.session_state[key] = default
+        else:
+            del st.session_state[key]
+    st.session_state[known] = default
+
+
 def pinned_select(label: str, options: Sequence[str], key: str, default: str, **how: Any) -> str:
     """A select box whose value is always in the address, the default too.
 
@@ -58,6 +74,7 @@ def select(label: str, options: Sequence[Any], key: str, default: Any, **how: An
     """A select box bound to the address."""
     forget_stale(key, options)
     index = list(options).index(default) if default in options else 0
+    follow_default(key, options[index], first=index == 0)
     return st.selectbox(label, options, index=index, key=key, bind=BIND, **how)
 
 
@@ -91,6 +108,7 @@ def described_select(
 def segments(label: str, options: Sequence[Any], key: str, default: Any, **how: Any) -> Any:
     """A segmented control with one choice, bound to the address."""
     forget_stale(key, options)
+    follow_default(key, default)
     chosen = st.segmented_control(label, options, default=default, required=True, key=key, bind=BIND, **how)
     return default if chosen is None else chosen
 
@@ -99,6 +117,7 @@ def several(label: str, options: Sequence[str], key: str, default: Sequence[str]
     """A multiselect bound to the address."""
     forget_stale(key, options)
     kept = [option for option in default if option in options]
+    follow_default(key, kept)
     return st.multiselect(label, options, default=kept or None, key=key, bind=BIND, **how)
 
 

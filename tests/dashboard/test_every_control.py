@@ -1,0 +1,258 @@
+"""Every control of every page: its choice is in the address, a link restores it, and it can be undone.
+
+The controls are found, not listed: by opening the pages, and by reading their source for controls that no view shows.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Button, DownloadButton, FileUploader, Widget
+
+from dashboard.components.board import FILTERS
+from dashboard.current_site import use_site
+from pipeline.jobs.first_start import demo_run
+from pipeline.jobs.site import Site, open_site
+from pipeline.jobs.submission import SubmissionMetadata, check_run, submit_run
+from store.settings import Settings
+from tests.dashboard.conftest import APP
+from tests.dashboard.dashboard_app import open_page
+
+pytestmark = pytest.mark.slow
+
+DEMO, PAPER = "demo-tools@1", "tooleq@published"
+#: (page, address): together they show every control; ``RUN`` stands for a run of the demo benchmark.
+VIEWS: tuple[tuple[str, dict[str, str]], ...] = (
+    ("leaderboard", {"lb_benchmark": PAPER}),
+    ("leaderboard", {"lb_benchmark": DEMO, "lb_provenance": "uploaded"}),
+    ("old_vs_new", {"ovn_benchmark": PAPER}),
+    ("illusion", {"ill_benchmark": PAPER, "ill_runs": "any two runs"}),
+    ("compare", {"cmp_benchmark": DEMO}),
+    ("score_and_cost", {"cost_benchmark": PAPER}),
+    ("equivalent_ranks", {"er_benchmark": DEMO}),
+    ("equivalent_ranks", {"er_benchmark": DEMO, "er_point": "equivalent_by"}),
+    ("queries", {"q_benchmark": DEMO}),
+    ("queries", {"q_benchmark": DEMO, "q_query": "ev-006"}),
+    ("submit", {"submit_benchmark": DEMO}),
+    ("evaluate", {"ev_benchmark": DEMO}),
+    ("evaluate", {"ev_benchmark": DEMO, "ev_method": "Adapter"}),
+    ("evaluate", {"ev_benchmark": DEMO, "ev_from": "Hub"}),
+    ("evaluate", {"ev_benchmark": DEMO, "ev_from": "Folder"}),
+    ("evaluate", {"ev_benchmark": DEMO, "ev_from": "Endpoint"}),
+    ("my_runs", {}),
+    ("jobs", {}),
+    ("benchmarks", {"bm_benchmark": PAPER}),
+    ("about", {}),
+    ("run", {"run": "RUN"}),
+)
+#: Shown only beside an uploaded file, which no address can carry.
+BESIDE_A_FILE = {"submit_k"}
+#: Buttons that undo every filter of their page at once, and what they leave alone: which figure, of which runs.
+UNDO = {
+    "lb_clear_all": ("benchmark", "view", "metric", "k", "over", "columns"),
+    "q_clear": ("benchmark", "run", "metric", "k", "need", "tool"),
+}
+#: A choice that these do not offer any more is forgotten, so the way back gives its first value.
+CHANGES_WHAT_IS_OFFERED = {"lb_benchmark", "ev_model", "ev_from", "ev_method"}
+
+
+@pytest.fixture(scope="module")
+def filled(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, str]]:
+    """A prepared site with three runs of the demo tools; the tests only read."""
+    home = tmp_path_factory.mktemp("filled") / "home"
+    shutil.copytree(prepared_home, home)
+    site = open_site(Settings(home=home, endpoint_hosts="models.example", allow_endpoints=True))
+    source = demo_run("tools")
+    lines = source.read_text().splitlines(True)
+    ids = []
+    for name, left_out in (("One", 0), ("Two", 10), ("Three", 7)):
+        file = home.parent / f"{name}.trec"
+        file.write_text("".join(line for n, line in enumerate(lines) if not left_out or n % left_out != 1))
+        checked = check_run(site, file, "demo-tools")
+        ids.append(submit_run(site, checked, file, SubmissionMetadata(retriever=name), publish=True))
+    use_site(site)
+    yield site, ids[0]
+    use_site(None)
+    site.database.close()
+
+
+def opened(page: str, query: dict[str, Any]) -> AppTest:
+    """A page as somebody sees it who opens a link: nothing is remembered."""
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    if page == "leaderboard":
+        app.query_params.update(query)
+        app.run()
+    else:
+        open_page(app, page, **query)
+    assert not app.exception, app.exception
+    return app
+
+
+def controls(app: AppTest) -> list[Widget]:
+    """Widgets with a value that a reader sets, but for files."""
+    kinds = (Button, DownloadButton, FileUploader)
+    return [node for node in app._tree if isinstance(node, Widget) and not isinstance(node, kinds) and node.key]
+
+
+def parameter(app: AppTest, control: Widget) -> str | None:
+    """The name under which the address holds a control's value; None where it does not."""
+    bound = str(getattr(control.proto, "query_param_key", ""))
+    if bound:
+        return bound
+    key = str(control.key)
+    # Controls with descriptions write the address themselves; the key may end in what the options belong to.
+    return next((name for name in app.query_params if key == name or re.fullmatch(f"{name}_\\d+", key)), None)
+
+
+def other_value(control: Widget) -> Any:
+    """Another value of a control."""
+    value = control.value
+    options = list(getattr(control, "options", []))
+    if options:
+        raw = [int(option[1:]) if re.fullmatch(r"@\d+", option) else option for option in options]
+        if isinstance(value, list):
+            if len(value) == len(raw) == 1:
+                return None  # without this choice it would not be shown
+            return [raw[-1]] if len(value) != 1 else raw[:2]
+        labels = [str(control.format_func(value)), str(value)]  # type: ignore[attr-defined]
+        return next((word for word, label in zip(raw, options, strict=True) if label not in labels), None)
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return int(value) + 1
+    return "e"
+
+
+def written(control: Widget) -> Any:
+    """A bound control's value as the browser writes it into the address: labels, and true or false."""
+    value = control.value
+    if isinstance(value, bool):
+        return str(value).lower()
+    label = getattr(control, "format_func", str)
+    return [str(label(one)) for one in value] if isinstance(value, list) else str(label(value))
+
+
+def content(app: AppTest) -> list[str]:
+    """Everything the page says, and the values of its controls."""
+    parts = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.text, *app.info, *app.warning, *app.error]
+    tables = [table.value.to_json() for table in [*app.dataframe, *app.table]]
+    return [*(str(part.value) for part in parts), *tables, *(f"{c.key}: {c.value}" for c in controls(app))]
+
+
+def by_key(app: AppTest, key: str) -> Widget:
+    return next(control for control in controls(app) if control.key == key)
+
+
+def named(page: str, query: dict[str, str]) -> str:
+    return f"{page}?{'&'.join(query.values())}"
+
+
+@pytest.mark.parametrize(("page", "query"), VIEWS, ids=[named(*view) for view in VIEWS])
+def test_addresses_restore_every_control_and_every_choice_can_be_undone(
+    filled: tuple[Site, str], page: str, query: dict[str, str]
+) -> None:
+    _, run = filled
+    query = {name: run if value == "RUN" else value for name, value in query.items()}
+    for key in [str(control.key) for control in controls(opened(page, query))]:
+        app = opened(page, query)
+        first = content(app)
+        control = by_key(app, key)
+        name = parameter(app, control)
+        assert name, f"the address of {page} says nothing about {key}"
+        bound = bool(getattr(control.proto, "query_param_key", ""))
+        old, new = control.value, other_value(control)
+        if new is None:
+            continue  # a single option
+        control.set_value(new).run()
+        assert not app.exception, app.exception
+        changed = content(app)
+        now = by_key(app, key)
+        assert now.value != old, f"{key} did not change"
+        address = query | dict(app.query_params)
+        if bound:
+            address[name] = written(now)
+        link = opened(page, address)
+        assert by_key(link, key).value == now.value, f"the link forgets {key}"
+        assert content(link) == changed, f"the link with another {key} shows something else"
+        by_key(app, key).set_value(old).run()
+        assert by_key(app, key).value == old, f"{key} cannot be undone"
+        if key not in CHANGES_WHAT_IS_OFFERED:
+            assert content(app) == first, f"the page is another one after {key} is undone"
+        for undo, kept in UNDO.items():
+            if undo not in [button.key for button in app.button] or name.split("_", 1)[1] in kept:
+                continue
+            by_key(app, key).set_value(new).run()
+            app.button(key=undo).click().run()
+            left = {str(c.key): c.value for c in controls(app)}
+            assert left[key] == old or key in query, f"{undo} leaves {key}"
+
+
+WAYS = {"select", "segments", "several", "text", "switch", "described_select", "pinned_select"}
+CHOOSERS = {"choose_version", "choose_runs", "described_several"}
+
+
+def keys_of(path: Path) -> set[str]:
+    """The names of bound controls that a source file spells out."""
+    module = import_module(f"dashboard.{path.parent.name}.{path.stem}") if path.parent.name == "components" else None
+    source = ast.parse(path.read_text())
+    prefixes = {
+        node.targets[0].id: node.value.value
+        for node in ast.walk(source)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    } | ({"PREFIX": module.PREFIX} if module is not None and hasattr(module, "PREFIX") else {})  # fmt: skip
+
+    def spelled(node: ast.AST) -> str | None:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return node.value
+        if isinstance(node, ast.Name):
+            return prefixes.get(node.id)
+        if isinstance(node, ast.BinOp):
+            left, right = spelled(node.left), spelled(node.right)
+            return left + right if left is not None and right is not None else None
+        return None
+
+    if path.stem.endswith(("query_list", "query_view")) or path.stem == "queries":
+        prefixes.setdefault("PREFIX", "q_")
+    found = set()
+    for node in ast.walk(source):
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        owner = getattr(getattr(node.func, "value", None), "id", "")
+        given = {keyword.arg: keyword.value for keyword in node.keywords}
+        if owner == "permalinks" and called in WAYS:
+            key = given.get("key") or (node.args[1] if called in ("text", "switch") else node.args[2])
+        elif called in CHOOSERS and ("key" in given or len(node.args) > 1):
+            key = given.get("key") or node.args[1]
+        elif "bind" in given:
+            key = given["key"]
+        else:
+            continue
+        word = spelled(key)
+        if word:
+            found.add(word)
+    return found
+
+
+def test_no_bound_control_is_left_out(filled: tuple[Site, str]) -> None:
+    _, run = filled
+    seen: set[str] = set()
+    for page, query in VIEWS:
+        app = opened(page, {name: run if value == "RUN" else value for name, value in query.items()})
+        seen |= {name for control in controls(app) if (name := parameter(app, control))}
+    folder = APP.parent
+    spelled = {
+        key for part in ("pages", "components") for path in (folder / part).glob("*.py") for key in keys_of(path)
+    }
+    assert len(spelled) > 40
+    assert spelled - seen == BESIDE_A_FILE
+    assert {f"lb_{column}" for column in FILTERS} <= seen
