@@ -22,12 +22,26 @@ def test_tokens_are_blotted_out(address: str, logged: str) -> None:
     assert without_tokens(address) == logged
 
 
-def test_the_servers_log_is_filtered_once(caplog: pytest.LogCaptureFixture) -> None:
+class Kept(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+def test_the_servers_log_is_filtered_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     hide_tokens()
     hide_tokens()
     log = logging.getLogger("uvicorn.access")
-    with caplog.at_level(logging.INFO, logger="uvicorn.access"):
-        log.info('%s - "%s %s HTTP/%s" %d', "127.0.0.1:1", "GET", "/run?token=s3cret", "1.1", 200)
-    assert "s3cret" not in caplog.text
-    assert "token=***" in caplog.text
+    kept = Kept()
+    # A server that ran in this process may have set the logger up its own way.
+    monkeypatch.setattr(log, "handlers", [kept])
+    monkeypatch.setattr(log, "disabled", False)
+    caplog.set_level(logging.INFO, logger="uvicorn.access")
+    log.info('%s - "%s %s HTTP/%s" %d', "127.0.0.1:1", "GET", "/run?token=s3cret", "1.1", 200)
+    assert kept.lines == ['127.0.0.1:1 - "GET /run?token=*** HTTP/1.1" 200']
     assert len(log.filters) == 1
