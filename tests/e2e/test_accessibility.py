@@ -79,9 +79,13 @@ def scan(page: Page) -> list[dict[str, Any]]:
 
 
 def lasting_findings(page: Page) -> list[dict[str, Any]]:
-    """Findings that are ours and stay: while a page is still being drawn, its old parts are faded and fail contrast."""
+    """Findings that are ours and stay when the page is loaded again.
+
+    While a page is still being drawn, its old parts are faded; and the very first drawing of a session may not know yet
+    that the browser shows the dark theme. Neither lasts.
+    """
     found: list[dict[str, Any]] = []
-    for _ in range(3):
+    for _ in range(4):
         found = [
             finding
             for finding in scan(page)
@@ -89,7 +93,8 @@ def lasting_findings(page: Page) -> list[dict[str, Any]]:
         ]
         if not found:
             break
-        page.wait_for_timeout(1500)
+        page.wait_for_timeout(1000)
+        page.reload()
         settle(page)
     return found
 
