@@ -48,3 +48,19 @@ class ModelError(EquiRankError):
     """A model is unknown, may not be loaded, or gives answers that cannot be used."""
 
     exit_code = 3
+
+
+class JudgeError(EquiRankError):
+    """A language model cannot be asked: unknown model, missing key, refused request."""
+
+    exit_code = 3
+
+
+class BudgetExceeded(EquiRankError):
+    """The next call could exceed the budget; everything answered so far is kept and the work can go on."""
+
+    exit_code = 4
+
+
+class MftrError(EquiRankError):
+    """Standardized documents, rewritten queries or learned parameters that cannot be used."""
