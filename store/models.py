@@ -239,7 +239,9 @@ class Run(Table, table=True):
         benchmark_hash: the benchmark's content hash when the run was scored.
         flags: ``missing:4``, ``ties``, ``shallow``, ``partial``, …; ``partial`` is never ranked.
         efficiency: what a measured run cost, by name: ``encode_seconds_per_1000_documents``, ``query_ms``,
-            ``dimension``, ``parameters``, ``index_bytes``, ``device``.
+            ``dimension``, ``parameters``, ``index_bytes``, ``device``, ``llm_calls_per_query``, ….
+        method_settings: what a measured run's method was set to beyond its contract, by name (preset, field texts,
+            parameters, the model's own contract hash); null where the method has no settings.
         statistics_artifact: hash of the run's other readings (``store.access.statistics``); null until they are made.
         statistics_version: of the code that made them and the intervals.
         statistics_at: when.
@@ -297,6 +299,7 @@ class Run(Table, table=True):
     flags: list[str] = Field(default_factory=list, sa_column=_json())
     notes: list[str] = Field(default_factory=list, sa_column=_json())
     efficiency: dict[str, Any] | None = Field(default=None, sa_column=_json(nullable=True))
+    method_settings: dict[str, Any] | None = Field(default=None, sa_column=_json(nullable=True))
     statistics_artifact: str | None = None
     statistics_version: str | None = None
     statistics_at: datetime | None = None

@@ -112,6 +112,7 @@ class RunRecord:
     flags: tuple[str, ...]
     notes: tuple[str, ...]
     efficiency: Mapping[str, Any] | None
+    method_settings: Mapping[str, Any] | None
     statistics_artifact: str | None
     statistics_version: str | None
     statistics_at: datetime | None

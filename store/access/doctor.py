@@ -12,6 +12,7 @@ from sqlmodel import Session, col
 
 from store.artifacts import ArtifactStore, StoredArtifact
 from store.errors import ArtifactDamaged, ArtifactMissing
+from store.field_text_models import FieldTexts
 from store.models import BenchmarkVersion, BoardStatistics, Run, utc_now
 
 
@@ -64,6 +65,8 @@ def referenced(session: Session) -> dict[str, tuple[str, ...]]:
     for board in session.scalars(select(BoardStatistics).order_by(col(BoardStatistics.benchmark_version_id))):
         owners[board.tie_groups_artifact].append(f"tie groups of benchmark version {board.benchmark_version_id}")
         owners[board.gains_artifact].append(f"gains of benchmark version {board.benchmark_version_id}")
+    for texts in session.scalars(select(FieldTexts).order_by(col(FieldTexts.created_at), col(FieldTexts.id))):
+        owners[texts.artifact].append(f"{texts.kind} in fields ({texts.source}) {texts.id}")
     return {digest: tuple(rows) for digest, rows in owners.items()}
 
 

@@ -2,6 +2,7 @@
 
 from alembic import context
 
+import store.field_text_models  # noqa: F401  its tables are part of the metadata
 from store.models import Table
 
 target_metadata = Table.metadata
