@@ -2,7 +2,8 @@
 
 from alembic import context
 
-import store.field_text_models  # noqa: F401  its tables are part of the metadata
+import store.field_text_models
+import store.llm_models  # noqa: F401  its tables are part of the metadata
 from store.models import Table
 
 target_metadata = Table.metadata
