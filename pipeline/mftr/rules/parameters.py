@@ -225,7 +225,6 @@ _TYPE_WORDS = frozenset(
     file bytes image audio video any
     """.split()
 )
-)
 
 
 def text_draft(name: str, text: str) -> Draft:

@@ -28,7 +28,7 @@ _HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t#]*$")
 _ITEM = re.compile(r"^[ \t]{0,4}(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(.+)$")
 _EXAMPLES = re.compile(
     r"^(?:when (?:to|should i|should you) (?:use|apply|activate|invoke)|use (?:this skill )?(?:when|for)"
-    r"|when this skill|use cases|common use cases|typical use cases|example (?:prompts|queries|requests|interactions|tasks|uses?)"
+    r"|when this skill|(?:common |typical )?use cases|example (?:prompts|queries|requests|interactions|tasks|uses?)"
     r"|sample (?:prompts|queries|requests)|copy-paste prompts|trigger(?:s|ing)?\b.{0,20}|usage scenarios|activation)",
     re.IGNORECASE,
 )
