@@ -13,6 +13,7 @@ import polars as pl
 
 from pipeline.benchmark import TABLES, Average, Benchmark, BenchmarkInfo, Kind
 from pipeline.errors import BenchmarkError
+from pipeline.jobs.benchmark_spread import distributions_artifact
 from pipeline.jobs.site import Site, open_site
 from pipeline.kernel_cache import sources_hash
 from pipeline.scoring.compiled import CompiledBenchmark
@@ -139,7 +140,8 @@ def load_benchmark(site: Site, version_id: int) -> Benchmark:
         ArtifactMissing, ArtifactDamaged: a table's file is not whole.
     """
     record = _with_content(site, version_id)
-    frames = {table: site.artifacts.get_frame(digest) for table, digest in record.artifacts.items()}
+    # Beside the tables lies what was computed from them.
+    frames = {name: site.artifacts.get_frame(digest) for name, digest in record.artifacts.items() if name in TABLES}
     info = BenchmarkInfo(
         slug=record.slug,
         title=record.title,
@@ -194,7 +196,7 @@ def import_into_store(site: Site, benchmark: Benchmark, *, is_demo: bool = False
         table: site.artifacts.put_frame(getattr(benchmark, table))
         for table in TABLES
         if getattr(benchmark, table).height
-    }
+    } | distributions_artifact(site, benchmark)
     with site.database.session() as session:
         return benchmarks.add_version(session, row, artifacts=site.artifacts)
 

@@ -1,4 +1,4 @@
-"""Statistics of stored runs and boards: what is missing, and computing it.
+"""Statistics of stored runs, boards and benchmarks: what is missing, and computing it.
 
 A submission stores the figures and is done; their intervals, controls and tests follow in a job. Doing any of this
 twice changes nothing: a run's statistics depend on its ranking alone, a board's on which runs it has.
@@ -19,6 +19,7 @@ from pipeline.benchmark import Average
 from pipeline.errors import EquiRankError
 from pipeline.formats.ranking import run_of_frame
 from pipeline.jobs.benchmark_library import load_compiled
+from pipeline.jobs.benchmark_spread import DISTRIBUTIONS_NAME, distributions_of_version
 from pipeline.jobs.pair_gains import GAINS, gains_of_pair
 from pipeline.jobs.site import Site
 from pipeline.scoring.fine_tuning_pairs import fine_tuning_pairs
@@ -56,19 +57,22 @@ class Pending:
     Attributes:
         runs: ids of runs without statistics.
         boards: (benchmark version, what names its runs) of boards whose runs changed.
+        benchmarks: benchmark versions without distributions.
     """
 
     runs: tuple[str, ...]
     boards: tuple[tuple[int, str], ...]
+    benchmarks: tuple[int, ...] = ()
 
     @property
     def key(self) -> str:
         """The same for the same work."""
-        return hashlib.sha256(json.dumps([STATISTICS_VERSION, self.runs, self.boards]).encode()).hexdigest()[:32]
+        work = [STATISTICS_VERSION, self.runs, self.boards, self.benchmarks]
+        return hashlib.sha256(json.dumps(work).encode()).hexdigest()[:32]
 
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
-        return bool(self.runs or self.boards)
+        return bool(self.runs or self.boards or self.benchmarks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +97,7 @@ def pending(site: Site, benchmark_version_id: int | None = None) -> Pending:
     with site.database.reading() as session:
         missing = statistics.runs_without(session, STATISTICS_VERSION, benchmark_version_id=benchmark_version_id)
         versions = statistics.boards_with_runs(session)
+        stored = benchmarks.list_records(session)
     if benchmark_version_id is not None:
         versions = [version for version in versions if version == benchmark_version_id]
     changed = []
@@ -102,7 +107,10 @@ def pending(site: Site, benchmark_version_id: int | None = None) -> Pending:
             known = statistics.of_board(session, version)
         if known is None or known.computed_from != name:
             changed.append((version, name))
-    return Pending(tuple(missing), tuple(changed))
+    bare = [record.id for record in stored if record.has_content and DISTRIBUTIONS_NAME not in record.artifacts]
+    if benchmark_version_id is not None:
+        bare = [version for version in bare if version == benchmark_version_id]
+    return Pending(tuple(missing), tuple(changed), tuple(sorted(bare)))
 
 
 def compute(site: Site, work: Pending, say: Say) -> list[str]:
@@ -113,6 +121,9 @@ def compute(site: Site, work: Pending, say: Say) -> list[str]:
     for version, _ in work.boards:
         what = f"tie groups and gains of benchmark version {version}"
         _tried(what, partial(board_of, site, version), failures, say)
+    for version in work.benchmarks:
+        what = f"distributions of benchmark version {version}"
+        _tried(what, partial(distributions_of_version, site, version), failures, say)
     return failures
 
 

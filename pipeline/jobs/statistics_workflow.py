@@ -1,4 +1,4 @@
-"""The workflow "statistics": what runs and boards lack, computed after they landed.
+"""The workflow "statistics": what runs, boards and benchmarks lack, computed after they landed.
 
 Workers ask for it themselves whenever they see something missing; nobody waits for it. Its steps store what they make
 by content, so doing one again changes nothing. Only workers import this module; it registers the workflow with DBOS.
@@ -21,19 +21,22 @@ PRIORITY = 1
 
 
 @DBOS.workflow(name=STATISTICS, max_recovery_attempts=MAX_ATTEMPTS)
-def compute_statistics(runs: list[str], boards: list[list[Any]]) -> dict[str, Any]:
-    """Compute the statistics of runs, then of boards; returns ``{"failures": […]}``, each in words."""
+def compute_statistics(runs: list[str], boards: list[list[Any]], benchmarks: list[int] | None = None) -> dict[str, Any]:
+    """Compute the statistics of runs, of boards, then of benchmarks; returns ``{"failures": […]}``, each in words."""
     failures = []
     for run_id in runs:
-        failures += _compute([run_id], [])
+        failures += _compute([run_id], [], [])
     for board in boards:
-        failures += _compute([], [board])
+        failures += _compute([], [board], [])
+    for version in benchmarks or []:
+        failures += _compute([], [], [version])
     return {"failures": failures}
 
 
 @DBOS.step(name="statistics")
-def _compute(runs: list[str], boards: list[list[Any]]) -> list[str]:
-    work = statistics.Pending(tuple(runs), tuple((int(version), str(name)) for version, name in boards))
+def _compute(runs: list[str], boards: list[list[Any]], benchmarks: list[int]) -> list[str]:
+    named = tuple((int(version), str(name)) for version, name in boards)
+    work = statistics.Pending(tuple(runs), named, tuple(map(int, benchmarks)))
     return statistics.compute(the_site(), work, progress.say)
 
 
@@ -59,5 +62,6 @@ def request_missing(site: Site, queue: str) -> str | None:
             },
             list(work.runs),
             [list(board) for board in work.boards],
+            list(work.benchmarks),
         )
     return job_id

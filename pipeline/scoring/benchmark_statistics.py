@@ -28,7 +28,7 @@ def benchmark_statistics(benchmark: Benchmark) -> pl.DataFrame:
         domains.join(benchmark.ground_truth, on="query_id", how="left", maintain_order="left")
         .select("query_id", "domain", tools=pl.col("tool_ids").list.n_unique())
         .join(_subqueries(benchmark), on="query_id", how="left", maintain_order="left")
-        .join(_combinations(benchmark), on="query_id", how="left", maintain_order="left")
+        .join(combinations_per_query(benchmark), on="query_id", how="left", maintain_order="left")
     )
     groups = [
         per_query.with_columns(domain=pl.lit(None, dtype=pl.String)),
@@ -58,8 +58,13 @@ def _figures() -> list[pl.Expr]:
     ]
 
 
-def _subqueries(benchmark: Benchmark) -> pl.DataFrame:
-    """For each query: sub-queries, verified items, and sub-queries with an item beyond the ground truth."""
+def items_per_subquery(benchmark: Benchmark) -> pl.DataFrame:
+    """The verified items of each sub-query.
+
+    Returns:
+        One row a sub-query in no particular order: ``query_id``, ``position``, ``items`` (its ground-truth tools and
+        valid equivalents, each once), ``extra`` (those beyond the ground truth).
+    """
     keys = ["query_id", "position"]
     implied = (
         benchmark.ground_truth.join(benchmark.subqueries, on="query_id", how="anti")
@@ -74,14 +79,21 @@ def _subqueries(benchmark: Benchmark) -> pl.DataFrame:
         .group_by(*keys, "tool_id")
         .agg(pl.col("extra").all())
         .group_by(keys)
-        .agg(items=pl.len(), served=pl.col("extra").any())
-        .group_by("query_id")
-        .agg(subqueries=pl.len(), items=pl.col("items").sum(), served=pl.col("served").sum())
+        .agg(items=pl.len(), extra=pl.col("extra").sum())
     )
 
 
-def _combinations(benchmark: Benchmark) -> pl.DataFrame:
-    """For each query: distinct valid combinations, C* always among them."""
+def _subqueries(benchmark: Benchmark) -> pl.DataFrame:
+    """For each query: sub-queries, verified items, and sub-queries with an item beyond the ground truth."""
+    return (
+        items_per_subquery(benchmark)
+        .group_by("query_id")
+        .agg(subqueries=pl.len(), items=pl.col("items").sum(), served=(pl.col("extra") > 0).sum())
+    )
+
+
+def combinations_per_query(benchmark: Benchmark) -> pl.DataFrame:
+    """For each query: ``query_id`` and ``combinations``, distinct valid ones, C* always among them."""
     valid = benchmark.combinations.filter(pl.col("verdict") == Judgement.VALID.value).select("query_id", "tool_ids")
     # No id holds a NUL, so joined sorted ids are equal exactly when the sets are.
     as_set = pl.col("tool_ids").list.unique().list.sort().list.join(_NUL)

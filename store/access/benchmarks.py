@@ -114,6 +114,31 @@ def upsert_description(session: Session, version: BenchmarkVersion) -> Benchmark
     return record(BenchmarkRecord, stored)
 
 
+def add_artifact(
+    session: Session, benchmark_version_id: int, name: str, digest: str, *, artifacts: ArtifactStore
+) -> None:
+    """Keep something computed from the content of a version beside its tables.
+
+    Args:
+        session: of ``Database.session``.
+        benchmark_version_id: the version.
+        name: not that of a table.
+        digest: of the artifact.
+        artifacts: where it is.
+
+    Raises:
+        NotFound: there is no such version.
+        ArtifactMissing, ArtifactDamaged: the artifact is not whole.
+    """
+    artifacts.require(digest)
+    row = session.get(BenchmarkVersion, benchmark_version_id, with_for_update=True)
+    if row is None:
+        raise NotFound(f"no benchmark version has the id {benchmark_version_id}")
+    # A new dict: a change within the stored one would not be noticed.
+    row.artifacts = {**row.artifacts, name: digest}
+    session.flush()
+
+
 def get(session: Session, name: str, version: str | None = None) -> BenchmarkRecord:
     """The version called ``name`` (``slug`` or ``slug@version``); without a version, the newest.
 
