@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from dashboard.charts.layout import chart_config
 from dashboard.charts.palette import Ground, colours, family_colour
 from dashboard.components.numbers import points
 
@@ -15,13 +16,7 @@ if TYPE_CHECKING:
 
 ROW_PIXELS = 30
 
-#: One button, which saves the drawing; nothing else of Plotly's bar.
-CONFIG = {
-    "displaylogo": False,
-    "modeBarButtons": [["toImage"]],
-    "toImageButtonOptions": {"format": "svg", "filename": "equirank-old-new"},
-    "scrollZoom": False,
-}
+CONFIG = chart_config("old-new")
 
 
 @dataclass(frozen=True)

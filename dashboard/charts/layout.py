@@ -1,4 +1,4 @@
-"""What all charts share: transparent ground, quiet axes, one button that saves the drawing, labels kept apart."""
+"""What all charts share: transparent ground, quiet axes, a name for their files, labels kept apart."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ FONT = "Source Sans, sans-serif"
 
 
 def chart_config(file_name: str) -> dict[str, Any]:
-    """Plotly's settings: its bar has one button, which saves the drawing as SVG under this name of ours."""
+    """Plotly's settings: none of its bar, and the name under which ``components.figure`` saves the drawing."""
     return {
-        "displaylogo": False,
-        "modeBarButtons": [["toImage"]],
-        "toImageButtonOptions": {"format": "svg", "filename": f"equirank-{file_name}"},
+        "displayModeBar": False,
+        "toImageButtonOptions": {"filename": f"equirank-{file_name}"},
         "scrollZoom": False,
     }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from dashboard.charts.layout import chart_config
 from dashboard.charts.palette import Ground, colours, family_colour
 from dashboard.components.numbers import points
 
@@ -23,12 +24,7 @@ _LOG_FROM = 12.0
 #: Points that the axis of scores spans at least, so that a small difference looks small.
 _LEAST_SCORES = 10.0
 
-CONFIG = {
-    "displaylogo": False,
-    "modeBarButtons": [["toImage"]],
-    "toImageButtonOptions": {"format": "svg", "filename": "equirank-score-cost"},
-    "scrollZoom": False,
-}
+CONFIG = chart_config("score-cost")
 
 #: Places of a label around its disc, the best first: Plotly's word, and where the label's box begins, as shares of
 #: its own size, and in which direction the disc pushes it away.

@@ -11,6 +11,7 @@ from dashboard.charts import redundancy_lines as redundancy_chart
 from dashboard.charts.dumbbell_plot import CONFIG, Words, dumbbell_plot
 from dashboard.charts.redundancy_lines import LiftLine, group_words, redundancy_lines
 from dashboard.components import viewport
+from dashboard.components.figure import draw_chart
 from dashboard.components.numbers import NONE, points, whole
 from dashboard.components.paired import row_names
 from dashboard.components.run_detail import text_table
@@ -43,9 +44,8 @@ def order_changes(board: pl.DataFrame, level: str, figure_name: str) -> None:
     moved = slopes.filter(pl.col("rank_change") != 0).height
     who = f"**{whole(moved)} of {whole(slopes.height)}** rows change place" if moved else "Nobody changes place"
     st.markdown(f"{who} in {figure_name} once every valid answer counts.")
-    st.plotly_chart(
+    draw_chart(
         slope_chart.rank_slope_plot(slopes, ground(), narrow=viewport.is_narrow()),
-        theme=None,
         config=slope_chart.CONFIG,
         key="ovn_slopes",
         alt=f"Places by old and by new {figure_name}",
@@ -79,9 +79,7 @@ def chance(board: pl.DataFrame, level: str, figure_name: str) -> None:
         rows.select("name", "family", old="control", new="lift"), f"lift in {figure_name}", ground(),
         Words("random tools", "the labels", "over random"), narrow=viewport.is_narrow(),
     )  # fmt: skip
-    st.plotly_chart(
-        figure, theme=None, config=CONFIG, key="ovn_control", alt=f"Lift in {figure_name} beside that of random tools"
-    )
+    draw_chart(figure, config=CONFIG, key="ovn_control", alt=f"Lift in {figure_name} beside that of random tools")
     with st.expander("Data of this chart"):
         text_table(
             pl.DataFrame(
@@ -116,9 +114,8 @@ def redundancy(benchmark: BenchmarkRecord, board: pl.DataFrame, level: str, metr
     st.markdown(
         "Queries grouped by how many equivalents each of their needs has: one label hides most where most exist."
     )
-    st.plotly_chart(
+    draw_chart(
         redundancy_lines(lines, f"{metric}@{k}", ground(), narrow=viewport.is_narrow()),
-        theme=None,
         config=redundancy_chart.CONFIG,
         key="ovn_redundancy",
         alt=f"Lift in {metric}@{k} by equivalents per need",
@@ -158,12 +155,11 @@ def subquery_headroom(board: pl.DataFrame, figure_name: str) -> None:
         pl.col(f"query_{view}").alias("old"),
         pl.col(f"subquery_{view}").alias("new"),
     )
-    st.plotly_chart(
+    draw_chart(
         dumbbell_plot(
             rows, f"{figure_name} ({view})", ground(), Words("whole query", "sub-queries", "headroom"),
             narrow=viewport.is_narrow(),
         ),
-        theme=None,
         config=CONFIG,
         key="ovn_headroom",
         alt=f"{figure_name} with whole queries and with sub-queries",

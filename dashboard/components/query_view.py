@@ -13,6 +13,7 @@ from dashboard.charts.found_steps import CONFIG, Steps, found_steps
 from dashboard.charts.layout import shortened
 from dashboard.components import permalinks, viewport
 from dashboard.components.document_view import side_by_side
+from dashboard.components.figure import draw_chart
 from dashboard.components.numbers import NONE, points, whole
 from dashboard.components.run_detail import text_table
 from dashboard.components.theme import ground
@@ -125,9 +126,9 @@ def outcome(query: OpenQuery) -> None:
     text_table(winners_table(query), label=f"Scores of this query at K = {card.k}", key="q_winners")
     if not card.tools.filter(role=Role.EQUIVALENT.value).is_empty():
         drawn = step_lines(query)
-        st.plotly_chart(
+        draw_chart(
             found_steps(drawn, card.k, ground(), narrow=viewport.is_narrow()),
-            theme=None, config=CONFIG, key="q_steps", alt="Equivalents found by rank, one line a run",
+            config=CONFIG, key="q_steps", alt="Equivalents found by rank, one line a run",
         )  # fmt: skip
         st.caption("Each dot is an equivalent, each diamond a ground-truth tool, at the rank where the run has it.")
     with st.expander("Data of this chart, and every judged tool"):

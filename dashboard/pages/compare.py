@@ -12,6 +12,7 @@ from dashboard.components.controls import METRICS, choose_benchmark
 from dashboard.components.downloads import download_menu
 from dashboard.components.empty import empty_board, no_benchmarks
 from dashboard.components.failures import shown_errors
+from dashboard.components.figure import draw_chart
 from dashboard.components.gain_words import gain_texts, over, pair_sentence, share_sentence, test_sentence
 from dashboard.components.numbers import points, whole
 from dashboard.components.run_detail import text_table
@@ -94,12 +95,11 @@ def queries(benchmark: BenchmarkRecord, base: PairedRun, tuned: PairedRun, metri
                             label_visibility="collapsed")
     ]  # fmt: skip
     st.markdown(outcome_sentence(changes, base, tuned, view))
-    st.plotly_chart(
+    draw_chart(
         score_scatter(
             changes, view, base=base.name, tuned=tuned.name, family=tuned.family, figure_name=f"{metric}@{k}",
             ground=ground(),
         ),
-        theme=None,
         config=CONFIG,
         key="cmp_scatter",
         alt=f"{metric}@{k} of every query: {base.name} against {tuned.name}",

@@ -16,6 +16,7 @@ from dashboard.components.benchmark_choice import choose_version
 from dashboard.components.downloads import download_menu
 from dashboard.components.empty import empty_board, no_benchmarks
 from dashboard.components.failures import shown_errors
+from dashboard.components.figure import draw_chart
 from dashboard.components.numbers import NONE, points, whole
 from dashboard.components.printed_ranks import show_printed_ranks
 from dashboard.components.query_links import run_parameters
@@ -131,8 +132,8 @@ def controls(record: BenchmarkRecord, *, narrow: bool) -> tuple[list[ReadRun], s
 def draw_curves(found: Sequence[RunRanks], k: int, *, narrow: bool) -> None:
     """The curves, why one is missing, their data."""
     panels = [curves.Panel(one.run.name, one.run.family, one.curves.curves) for one in found]
-    st.plotly_chart(
-        curves.rank_cdf(panels, k, ground(), narrow=narrow), theme=None, config=curves.CONFIG, key="er_curves",
+    draw_chart(
+        curves.rank_cdf(panels, k, ground(), narrow=narrow), config=curves.CONFIG, key="er_curves",
         alt="Share of queries whose best rank is at most r, for ground truth, best equivalent and a random tool",
     )  # fmt: skip
     notes = ["A random tool is drawn, one a query, from the run's own first 100 results that answer nothing."]
@@ -188,8 +189,8 @@ def draw_split(found: Sequence[RunRanks], k: int, *, narrow: bool) -> None:
     """The four-way split and its data."""
     st.subheader(f"What is in the top {k}?", anchor=False)
     splits = pl.concat([one.split.with_columns(name=pl.lit(one.run.name)) for one in found])
-    st.plotly_chart(
-        bars.four_way_bars(splits, ground(), narrow=narrow), theme=None, config=bars.CONFIG, key="er_split",
+    draw_chart(
+        bars.four_way_bars(splits, ground(), narrow=narrow), config=bars.CONFIG, key="er_split",
         alt=f"Queries by what the top {k} of each run holds",
     )  # fmt: skip
     shown = pl.DataFrame(

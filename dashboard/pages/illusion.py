@@ -14,6 +14,7 @@ from dashboard.components.controls import METRICS, choose_benchmark
 from dashboard.components.downloads import download_menu
 from dashboard.components.empty import empty_board, no_benchmarks
 from dashboard.components.failures import shown_errors
+from dashboard.components.figure import draw_chart
 from dashboard.components.gain_words import gain_bars, gain_texts, pair_sentence, share_sentence, test_sentence
 from dashboard.components.run_detail import text_table
 from dashboard.components.theme import ground
@@ -89,11 +90,10 @@ def draw(pair: ShownPair, scale: tuple[float, float], figure_name: str, kind: st
                 "interval and no test."
             )
         st.caption(said)
-    st.plotly_chart(
+    draw_chart(
         gain_split_bars(
             gain_bars(pair.table), family=pair.tuned.family, scale=scale, figure_name=figure_name, ground=ground()
         ),
-        theme=None,
         config=CONFIG,
         key=f"ill_chart_{pair.key}",
         alt=f"Gain of {pair.tuned.name} over {pair.base.name} in {figure_name}: what is real and what is an artifact",

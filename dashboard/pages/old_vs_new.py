@@ -15,6 +15,7 @@ from dashboard.components.controls import choose_benchmark
 from dashboard.components.downloads import download_menu
 from dashboard.components.empty import empty_board, no_benchmarks
 from dashboard.components.failures import shown_errors
+from dashboard.components.figure import draw_chart
 from dashboard.components.numbers import points
 from dashboard.components.old_new_analysis import board_of, chance, order_changes, redundancy, subquery_headroom
 from dashboard.components.paired import (
@@ -105,9 +106,7 @@ def movement(
         st.caption("There is no row with both figures to draw.")
         return
     figure = dumbbell_plot(rows, f"{metric}@{k}", ground(), narrow=viewport.is_narrow())
-    st.plotly_chart(
-        figure, theme=None, config=CONFIG, key="ovn_chart", alt=f"Old and new {metric}@{k} of every retriever, {title}"
-    )
+    draw_chart(figure, config=CONFIG, key="ovn_chart", alt=f"Old and new {metric}@{k} of every retriever, {title}")
     with st.expander("Data of this chart"):
         text_table(
             pl.DataFrame(

@@ -14,6 +14,7 @@ from dashboard.components.cost import COSTS, Cost, small_number
 from dashboard.components.downloads import download_menu
 from dashboard.components.empty import empty_board, no_benchmarks
 from dashboard.components.failures import shown_errors
+from dashboard.components.figure import draw_chart
 from dashboard.components.numbers import points
 from dashboard.components.paired import row_names
 from dashboard.components.run_detail import text_table
@@ -132,8 +133,8 @@ def page() -> None:
         drawn, score_name=f"{name}, {_VIEWS[view]}", cost_name=cost.axis, write=cost.write, ground=ground(),
         narrow=viewport.is_narrow(),
     )  # fmt: skip
-    st.plotly_chart(
-        figure, theme=None, config=CONFIG, key="cost_chart",
+    draw_chart(
+        figure, config=CONFIG, key="cost_chart",
         alt=f"{name} of {benchmark.name} against {cost.axis}, one disc a retriever",
     )  # fmt: skip
     notes = ["The dotted line joins those that nothing beats: whatever costs no more scores less."]
