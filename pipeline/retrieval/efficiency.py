@@ -19,6 +19,11 @@ class Efficiency:
         parameters: number of weights.
         index_bytes: memory of the vectors or of the postings.
         device: where texts were encoded, or the processor for BM25.
+        llm_calls_per_query: calls of a language model for a query; several draws of one prompt count once, as in the
+            MFTR paper (§5.5). 0 where a method that needs a model needs it for the tools only.
+        llm_seconds_per_query: what a query waits for them: draws of one prompt side by side, the rest one after
+            another. None when no call's time is known, as after a batch.
+        llm_calls_per_tool: calls before the first query, for a tool.
     """
 
     encode_seconds_per_1000_documents: float | None
@@ -27,6 +32,9 @@ class Efficiency:
     parameters: int | None
     index_bytes: int
     device: str
+    llm_calls_per_query: float | None = None
+    llm_seconds_per_query: float | None = None
+    llm_calls_per_tool: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The attributes by name."""

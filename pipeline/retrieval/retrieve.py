@@ -145,6 +145,25 @@ def retrieve(
             cancelled=cancelled,
         )
     texts = retrieval_texts(benchmark, contract, method)
+    return search_texts(texts, model, contract, depth, cache=cache, progress=progress, cancelled=cancelled)
+
+
+def search_texts(
+    texts: RetrievalTexts,
+    model: ModelSpec,
+    contract: Contract,
+    depth: int = 100,
+    *,
+    cache: EmbeddingCache | None = None,
+    progress: ProgressCallback | None = None,
+    cancelled: CancelledCallback | None = None,
+) -> Retrieval:
+    """The run of the queries over the documents, whatever they say: encode what the cache lacks, or index, and search.
+
+    Raises:
+        Cancelled: on request; what was encoded stays in the cache.
+        ModelError: the model cannot be loaded or used.
+    """
     if not model.entry.dense:
         return _lexical(texts, contract, depth, progress, cancelled)
     documents, queries = encode_all(texts, model, contract, cache, progress, cancelled)
