@@ -142,14 +142,15 @@ def draw_chart(figure: go.Figure, *, config: dict[str, Any], key: str, alt: str)
         key: of the chart, one a page.
         alt: what it shows, in words; the accessible name.
     """
-    st.plotly_chart(figure, theme=None, config=config, key=key, alt=alt)
     data = {
         "chart": key,
         "label": alt,
         "name": str(config["toImageButtonOptions"]["filename"]),
         "ground": colours(ground()).ground,
     }
-    _component()(key=f"{key}_save", data=data)
+    with st.container(gap="xxsmall"):
+        st.plotly_chart(figure, theme=None, config=config, key=key, alt=alt)
+        _component()(key=f"{key}_save", data=data)
 
 
 @st.cache_resource

@@ -11,8 +11,11 @@ import polars as pl
 import streamlit as st
 
 from dashboard import reading
+from dashboard.components import viewport
 from dashboard.components.benchmark_choice import choose_version
 from dashboard.components.benchmark_files import folder_zip
+from dashboard.components.benchmark_history import show_history
+from dashboard.components.benchmark_spread import show_spread
 from dashboard.components.empty import no_benchmarks
 from dashboard.components.failures import shown_errors
 from dashboard.components.numbers import NONE, day, points, whole
@@ -36,6 +39,8 @@ STATISTICS = {
     "combinations_per_query": "Valid combinations a query",
     "queries_with_alternative": "Queries with an alternative",
 }
+#: The address's word for the open card.
+CHOSEN = "bm_benchmark"
 _ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})\b")
 _SHARES = {"subqueries_with_equivalent", "queries_with_alternative"}
 
@@ -67,28 +72,70 @@ def statistics_table(record: BenchmarkRecord) -> pl.DataFrame:
 
 
 def overview(records: Sequence[BenchmarkRecord]) -> None:
-    """All versions in one table."""
-    frame = pl.DataFrame(
-        {
-            "Benchmark": [record.name for record in records],
-            "Title": [record.title for record in records],
-            "Kind": [record.kind for record in records],
-            "Queries": [whole(record.queries) for record in records],
-            "Tools": [whole(record.tools) for record in records],
-            "Sub-queries": [whole(record.subqueries) for record in records],
-            "Combinations": [whole(record.combinations) for record in records],
-            "Content": ["stored here" if record.has_content else "printed figures only" for record in records],
-        }
-    )
-    right = {name: st.column_config.TextColumn(alignment="right") for name in frame.columns[3:7]}
+    """All versions in one table; the row that somebody chooses opens its card."""
+    narrow = viewport.is_narrow()
+    columns = {
+        "Benchmark": [record.name for record in records],
+        "Title": [record.title for record in records],
+        "Kind": [record.kind for record in records],
+        "Queries": [whole(record.queries) for record in records],
+        "Tools": [whole(record.tools) for record in records],
+        "Sub-queries": [whole(record.subqueries) for record in records],
+        "Combinations": [whole(record.combinations) for record in records],
+        "Content": ["stored here" if record.has_content else "printed figures only" for record in records],
+    }
+    if narrow:
+        columns = {name: columns[name] for name in ("Benchmark", "Queries", "Tools", "Combinations")}
+    frame = pl.DataFrame(columns)
+    right = {
+        name: st.column_config.TextColumn(name, alignment="right")
+        for name in ("Queries", "Tools", "Sub-queries", "Combinations")
+        if name in columns
+    }
+    names = [record.name for record in records]
+    opened = st.query_params.get(CHOSEN) or first_card(records)
+    key = _table_key(names, opened)
     st.dataframe(
         frame.to_pandas().style.map(lambda _: "font-weight: 700", subset=["Benchmark"]),
         hide_index=True,
         lazy=False,
         height="content",
         column_config=right,
-        alt="All benchmarks",
+        key=key,
+        on_select=partial(open_row, key, names),
+        selection_mode=["single-row", "single-cell"],
+        selection_default={"selection": {"rows": [names.index(opened)]}} if opened in names else None,
+        alt="All benchmarks; choosing a row opens its card",
     )
+
+
+def open_row(key: str, names: Sequence[str]) -> None:
+    """Open the card of the row that was chosen, by its box or by any of its cells."""
+    place = _chosen_row(key)
+    if place is not None and place < len(names):
+        st.query_params[CHOSEN] = names[place]
+
+
+def _chosen_row(key: str) -> int | None:
+    selection = (st.session_state.get(key) or {}).get("selection", {})
+    cells = selection.get("cells") or []
+    rows = selection.get("rows") or []
+    return int(cells[0][0]) if cells else int(rows[0]) if rows else None
+
+
+def _table_key(names: Sequence[str], opened: str) -> str:
+    """The table's key: another one, and so another selection, once a card was opened in another way."""
+    said = "bm_table_generation"
+    generation = st.session_state.setdefault(said, 0)
+    place = _chosen_row(f"bm_table_{generation}")
+    if place is not None and (place >= len(names) or names[place] != opened):
+        generation = st.session_state[said] = generation + 1
+    return f"bm_table_{generation}"
+
+
+def first_card(records: Sequence[BenchmarkRecord]) -> str:
+    """The name of the card that is open before anybody chose one."""
+    return next((record.name for record in records if record.slug == "tooleq"), records[0].name)
 
 
 def facts(record: BenchmarkRecord) -> list[tuple[str, str]]:
@@ -134,8 +181,8 @@ def files(record: BenchmarkRecord) -> None:
     st.caption("The folder is what `equirank score --benchmark` and `equirank benchmark import` read.")
 
 
-def card(record: BenchmarkRecord, versions: Sequence[BenchmarkRecord]) -> None:
-    """One benchmark version."""
+def card(record: BenchmarkRecord, records: Sequence[BenchmarkRecord]) -> None:
+    """One benchmark version, among all that are stored."""
     st.subheader(plain(record.title), anchor=False)
     if not record.has_content:
         st.info(
@@ -185,7 +232,7 @@ def card(record: BenchmarkRecord, versions: Sequence[BenchmarkRecord]) -> None:
     if record.has_content:
         files(record)
     if len(record.sources) > 1:
-        with st.expander(f"{len(record.sources)} sources"):
+        with st.expander(f"Where its queries come from: {whole(len(record.sources))} sources"):
             frame = pl.DataFrame(
                 {
                     "Source": [source.name or "not stated" for source in record.sources],
@@ -193,10 +240,9 @@ def card(record: BenchmarkRecord, versions: Sequence[BenchmarkRecord]) -> None:
                 }
             )
             text_table(frame, key=f"bm_sources_{record.id}")
-    if len(versions) > 1:
-        listed = ", ".join(plain(other.version) for other in versions)
-        st.caption(f"Versions, newest first: {listed}")
-    st.markdown("**Cite**")
+    show_spread(record, records)
+    show_history(record, records)
+    st.subheader("Cite", anchor=False)
     st.code(benchmark_bibtex(record, benchmark_address(the_site(), record)).strip(), language="bibtex", wrap_lines=True)
 
 
@@ -210,9 +256,9 @@ def page() -> None:
         no_benchmarks()
         return
     overview(records)
-    first = next((record.name for record in records if record.slug == "tooleq"), records[0].name)
-    chosen = choose_version(records, "bm_benchmark", first, label="Card of", width=420)
-    card(chosen, [record for record in records if record.slug == chosen.slug])
+    st.caption("Choose a row to open its card.")
+    chosen = choose_version(records, CHOSEN, first_card(records), label="Card of", width=420)
+    card(chosen, records)
 
 
 with shown_errors():

@@ -12,24 +12,25 @@ def board_moves(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     """Join two boards of one figure.
 
     Args:
-        before: the older version's board in rank order: the columns of ``SAME_ROW``, ``retriever``, ``run_id``,
-            ``ranking_hash``, ``old`` and ``new`` (fractions, null where not known).
+        before: the older version's board in rank order: the columns of ``SAME_ROW``, ``retriever``, ``family``,
+            ``run_id``, ``ranking_hash``, ``old`` and ``new`` (fractions, null where not known).
         after: the newer version's, likewise.
 
     Returns:
-        One row a retriever that is on both boards with a figure, by rank after: ``retriever``, ``method``, ``level``,
+        One row a retriever that is on both boards with a figure, by rank after: ``retriever``, ``family``, ``method``, ``level``,
         ``run_before``, ``run_after``, ``old_before``, ``old_after``, ``new_before``, ``new_after``, ``rank_before``,
         ``rank_after`` (from 1 among these rows of one level by the new figure, or the old one where a version has no
         new figures; equal figures share the better rank), ``rank_change`` (2 is two places up) and ``same_ranking``
         (whether it is the very same ranking, scored twice; null where a figure has no ranking behind it).
     """
-    kept = ["retriever", "run_id", "ranking_hash", "old", "new"]
+    kept = ["retriever", "family", "run_id", "ranking_hash", "old", "new"]
     sides = [
         board.select(*SAME_ROW, *kept).unique(SAME_ROW, keep="first", maintain_order=True) for board in (before, after)
     ]
     both = sides[0].join(sides[1], on=list(SAME_ROW), how="inner", nulls_equal=True, suffix="_after")
     named = both.select(
         "retriever",
+        "family",
         "method",
         "level",
         run_before="run_id",
@@ -50,6 +51,6 @@ def board_moves(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         for side in ("before", "after")
     ).with_columns(rank_change=pl.col("rank_before") - pl.col("rank_after"))
     return named.sort(pl.col("level") != "query", "rank_after", "rank_before", "retriever", "run_after").select(
-        "retriever", "method", "level", "run_before", "run_after", "old_before", "old_after", "new_before",
-        "new_after", "rank_before", "rank_after", "rank_change", "same_ranking",
+        "retriever", "family", "method", "level", "run_before", "run_after", "old_before", "old_after",
+        "new_before", "new_after", "rank_before", "rank_after", "rank_change", "same_ranking",
     )  # fmt: skip

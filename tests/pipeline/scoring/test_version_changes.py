@@ -86,7 +86,7 @@ def board(**rows: tuple[float | None, float | None, str | None]) -> pl.DataFrame
     return pl.DataFrame(
         [
             dict.fromkeys(SAME_ROW, key)
-            | {"level": "query", "place": None, "retriever": key.title(), "run_id": f"{key}-run", "old": old,
+            | {"level": "query", "place": None, "retriever": key.title(), "family": None, "run_id": f"{key}-run", "old": old,
                "new": new, "ranking_hash": ranking}
             for key, (old, new, ranking) in rows.items()
         ],
