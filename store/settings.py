@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
@@ -74,6 +74,9 @@ class Settings(BaseSettings):
     limit_jobs_per_person: int = Field(
         default=20, ge=1, description="Jobs that one person may have waiting or running at a time."
     )
+    limit_llm_usd: float = Field(
+        default=20.0, ge=0, description="The most that one job may spend on language models, in US dollars."
+    )
     demo_runs: bool = Field(
         default=True,
         description="Whether the embedded worker measures BM25 and MiniLM on the demo benchmarks at the first start.",
@@ -105,6 +108,57 @@ class Settings(BaseSettings):
         "empty allows only the providers' own addresses.",
     )
 
+    llm_base_url: str = Field(
+        default="",
+        description="Address of an OpenAI-compatible server (such as http://localhost:8000/v1) that answers for models "
+        "named openai/… and hosted_vllm/…; empty asks each model's own provider.",
+    )
+    llm_api_key: SecretStr = Field(
+        default=SecretStr(""),
+        description="Key for EQUIRANK_LLM_BASE_URL, if it needs one. The providers' own keys come from their own "
+        "variables (OPENAI_API_KEY, ANTHROPIC_API_KEY, …) and are never sent to that address.",
+        json_schema_extra={"secret": True},
+    )
+    llm_prices: str = Field(
+        default="",
+        description="Prices of models that have none or another one: provider/model=PROMPT/COMPLETION in US dollars a "
+        "million tokens, separated by commas; 0/0 for a model that costs nothing.",
+    )
+    llm_concurrency: int = Field(
+        default=16, ge=1, le=1000, description="Requests that a process keeps open at one provider of language models."
+    )
+    llm_requests_per_minute: int = Field(
+        default=0, ge=0, description="Requests that a process begins at one provider in a minute; 0 for no bound."
+    )
+    llm_limits: str = Field(
+        default="",
+        description="Other bounds for some providers: provider=OPEN or provider=OPEN/PER_MINUTE, separated by commas, "
+        "such as anthropic=8/50.",
+    )
+    llm_connect_seconds: float = Field(
+        default=10, gt=0, description="Longest wait for a connection to a language model."
+    )
+    llm_read_seconds: float = Field(default=60, gt=0, description="Longest silence of a language model within a call.")
+    llm_call_seconds: float = Field(default=120, gt=0, description="Longest time of a whole call to a language model.")
+    llm_attempts: int = Field(
+        default=4, ge=1, description="Invalid answers that a question may get before it is recorded as failed."
+    )
+    llm_retries: int = Field(
+        default=6, ge=0, description="Repetitions of a call that broke off or was turned away, before the same."
+    )
+    llm_budget_dollars: float = Field(
+        default=0,
+        ge=0,
+        description="The most that one piece of work may spend on language models, in US dollars; "
+        "0 leaves it to who starts the work.",
+    )
+    llm_budget_calls: int = Field(
+        default=0,
+        ge=0,
+        description="The most calls to language models that one piece of work may make; "
+        "0 leaves it to who starts the work.",
+    )
+
     @field_validator("home")
     @classmethod
     def _absolute(cls, value: Path) -> Path:
@@ -116,6 +170,15 @@ class Settings(BaseSettings):
     def _no_trailing_slash(cls, value: str) -> str:
         if not value.startswith(("http://", "https://")):
             raise ValueError("must start with http:// or https://")
+        return value.rstrip("/")
+
+    @field_validator("llm_base_url")
+    @classmethod
+    def _server_address(cls, value: str) -> str:
+        if value and not value.startswith(("http://", "https://")):
+            raise ValueError("must start with http:// or https://")
+        if "@" in value:
+            raise ValueError("must not hold a key or a password: set EQUIRANK_LLM_API_KEY instead")
         return value.rstrip("/")
 
     @field_validator("auth")

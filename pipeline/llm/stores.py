@@ -126,16 +126,22 @@ class AnswerStore(Protocol):
         """What is known of these questions."""
         ...
 
-    def reserve(self, calls: Sequence[PlannedCall], budget: Budget) -> int:
-        """Record the calls as sent, in order, as long as the budget allows each at its worst.
+    def record(
+        self,
+        budget: Budget,
+        *,
+        ended: Sequence[EndedCall] = (),
+        outcomes: Sequence[StoredOutcome] = (),
+        planned: Sequence[PlannedCall] = (),
+    ) -> int:
+        """One transaction: ends of calls, then outcomes, then the calls that are about to be sent.
+
+        A call that ended gives back what it did not cost. The first answer of a question stays, a failure gives way
+        to an answer. Planned calls are taken in order, as long as the budget allows each at its worst.
 
         Returns:
-            How many were recorded; the first that was not could exceed the budget.
+            How many planned calls were taken; the first that was not could exceed the budget.
         """
-        ...
-
-    def settle(self, ended: Sequence[EndedCall], outcomes: Sequence[StoredOutcome], budget: Budget) -> None:
-        """Record ends of calls and outcomes in one transaction; an answer is never replaced by a failure."""
         ...
 
     def record_batch(

@@ -1,0 +1,22 @@
+"""How many tokens a prompt can have at most, without a tokenizer."""
+
+from __future__ import annotations
+
+import json
+
+from pipeline.llm.records import Question
+
+#: Tokens that a chat template puts around a message and around the whole, generously.
+_PER_MESSAGE = 16
+_PER_REQUEST = 64
+
+
+def most_prompt_tokens(question: Question) -> int:
+    """An upper bound for every byte-level tokenizer: one token a byte, with the schema and the chat template.
+
+    Real counts are about a quarter of it. A budget reserves with this bound, because a provider's tokenizer is not
+    known here and a budget must hold whatever it counts.
+    """
+    texts = [message.content for message in question.messages] + [json.dumps(question.schema, ensure_ascii=False)]
+    size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    return size + _PER_MESSAGE * len(question.messages) + _PER_REQUEST
