@@ -1,9 +1,10 @@
-"""Runs that the site makes by itself, so that every plot has data: BM25, MiniLM and the adapter on the demos."""
+"""Runs that the site makes by itself, so that every plot has data: BM25, MiniLM, the adapter and MFTR on the demos."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
+from dataclasses import replace
 
 from pipeline.errors import EquiRankError
 from pipeline.jobs.evaluation_request import EvaluationRequest
@@ -18,12 +19,17 @@ from store.errors import StoreError
 _PRIORITY = 100
 
 _MEASURED = (
-    ("bm25s", "full-doc", "ground_truth"),
-    ("bm25s", "sub-query", "ground_truth"),
-    ("minilm-l6", "full-doc", "ground_truth"),
-    ("minilm-l6", "sub-query", "ground_truth"),
-    ("minilm-l6", "adapter", "ground_truth"),
-    ("minilm-l6", "adapter", "equivalents"),
+    EvaluationRequest("", "bm25s"),
+    EvaluationRequest("", "bm25s", "sub-query"),
+    EvaluationRequest("", "minilm-l6"),
+    EvaluationRequest("", "minilm-l6", "sub-query"),
+    EvaluationRequest("", "minilm-l6", "adapter"),
+    EvaluationRequest("", "minilm-l6", "adapter", positives="equivalents"),
+    # With the rule-based standardizer and the original query, which need no language model.
+    EvaluationRequest("", "bm25s", "mftr", mftr="paper"),
+    EvaluationRequest("", "bm25s", "mftr", mftr="v2"),
+    EvaluationRequest("", "minilm-l6", "mftr", mftr="paper"),
+    EvaluationRequest("", "minilm-l6", "mftr", mftr="v2"),
 )
 
 
@@ -32,11 +38,7 @@ def demo_requests(site: Site) -> list[EvaluationRequest]:
     with site.database.reading() as session:
         stored = [record for record in benchmarks.list_records(session) if record.is_demo]
     names = [record.name for record in stored if record.slug in {f"demo-{name}" for name in DEMO_BENCHMARKS}]
-    return [
-        EvaluationRequest(name, model, method, positives=positives, publish=True, person="")
-        for model, method, positives in _MEASURED
-        for name in names
-    ]
+    return [replace(request, benchmark=name, publish=True, person="") for request in _MEASURED for name in names]
 
 
 def submit_demo_runs(site: Site) -> list[str]:

@@ -63,7 +63,7 @@ def estimate(site: Site, request: EvaluationRequest) -> Estimate:
     """
     evaluation = resolve_request(site, request)
     entry = evaluation.model.entry
-    known = measuring.measured_run(site, evaluation.job_id)
+    known = measuring.measured_run(site, evaluation.run_key)
     queue = queue_for(site, evaluation.model)
     with site.database.reading() as session:
         served = any(queue in worker.queues for worker in workers.alive(session, site.settings.worker_lost_seconds))

@@ -15,8 +15,8 @@ from typing import Any
 from dbos import DBOS, SetWorkflowID
 
 from pipeline.jobs import measuring, progress
-from pipeline.jobs.durable import is_embedded
 from pipeline.jobs.evaluation_request import Evaluation, EvaluationRequest, resolve_request
+from pipeline.jobs.field_evaluation import cut_plan, rank_with_fields
 from pipeline.jobs.queues import shard_queue
 from pipeline.jobs.worker_site import the_site
 from pipeline.jobs.workflow_names import ENCODE_SHARD, EVALUATE, MAX_ATTEMPTS
@@ -28,22 +28,27 @@ def _resolved(request: dict[str, Any]) -> Evaluation:
 
 @DBOS.workflow(name=EVALUATE, max_recovery_attempts=MAX_ATTEMPTS)
 def evaluate(request: dict[str, Any], queue: str) -> dict[str, Any]:
-    """Measure a model on a benchmark; returns ``{"run_id": …}``.
+    """Measure a model on a benchmark.
+
+    Returns:
+        ``{"run_id": …}``; its value is null, and ``pending`` counts questions, where the answers of a batch are waited
+        for.
 
     Args:
         request: ``EvaluationRequest.as_json()``.
         queue: the queue this job came from; its shards go to that queue's own.
     """
     plan = _plan(request)
-    if plan["run_id"] is None:
-        if plan["fan_out"]:
-            _encode_everywhere(request, queue, plan["shards"])
-        else:
-            for shard in plan["shards"]:
-                _encode(request, shard)
+    if plan["run_id"] is not None:
+        return {"run_id": plan["run_id"]}
+    if plan.get("fields"):
+        ranked = rank_with_fields(request, lambda cut: _encode_all(request, queue, cut))
+        if "pending" in ranked:
+            return {"run_id": None, **ranked}
+    else:
+        _encode_all(request, queue, plan)
         ranked = _rank(request)
-        return {"run_id": _store(request, ranked)}
-    return {"run_id": plan["run_id"]}
+    return {"run_id": _store(request, ranked)}
 
 
 @DBOS.workflow(name=ENCODE_SHARD, max_recovery_attempts=MAX_ATTEMPTS)
@@ -55,7 +60,7 @@ def encode_shard(request: dict[str, Any], shard: dict[str, Any]) -> int:
 @DBOS.step(name="plan")
 def _plan(request: dict[str, Any]) -> dict[str, Any]:
     site, evaluation = the_site(), _resolved(request)
-    known = measuring.measured_run(site, evaluation.job_id)
+    known = measuring.measured_run(site, evaluation.run_key)
     if known is not None:
         progress.say(f"this was measured before: run {known}")
         return {"run_id": known, "shards": [], "fan_out": False}
@@ -64,18 +69,9 @@ def _plan(request: dict[str, Any]) -> dict[str, Any]:
     progress.say(f"{entry.name} on {evaluation.version.name}, {evaluation.method}, {evaluation.contract_label}")
     for note in measuring.check_model(evaluation):
         progress.say(note)
-    cut = measuring.shards(site, evaluation)
-    totals: dict[str, int] = {}
-    for shard in cut:
-        totals[shard.stage] = max(totals.get(shard.stage, 0), shard.stop)
-    if totals:
-        progress.say(", ".join(f"{total:,} distinct {stage}" for stage, total in totals.items()))
-    return {
-        "run_id": None,
-        "shards": [{"stage": s.stage, "start": s.start, "stop": s.stop, "total": totals[s.stage]} for s in cut],
-        # Shards on other machines help only if their embeddings come back: through the folder all workers share.
-        "fan_out": not is_embedded(site) and site.artifacts.is_local and len(cut) > 2,
-    }
+    if evaluation.options is not None:
+        return {"run_id": None, "shards": [], "fan_out": False, "fields": True}
+    return {"run_id": None, **cut_plan(site, measuring.shards(site, evaluation))}
 
 
 @DBOS.step(name="encode")
@@ -85,7 +81,7 @@ def _encode(request: dict[str, Any], shard: dict[str, Any]) -> int:
     new = measuring.encode_shard(
         the_site(),
         _resolved(request),
-        measuring.Shard(stage, start, stop),
+        measuring.Shard(stage, start, stop, shard.get("sources")),
         progress=progress.reporter(start, shard["total"]),
     )
     seconds = time.monotonic() - started
@@ -94,6 +90,15 @@ def _encode(request: dict[str, Any], shard: dict[str, Any]) -> int:
     else:
         progress.say(f"{stop - start:,} {stage}: all embeddings were there")
     return new
+
+
+def _encode_all(request: dict[str, Any], queue: str, cut: dict[str, Any]) -> None:
+    """Encode every shard of a plan, here or wherever workers are free."""
+    if cut["fan_out"]:
+        _encode_everywhere(request, queue, cut["shards"])
+    else:
+        for shard in cut["shards"]:
+            _encode(request, shard)
 
 
 def _encode_everywhere(request: dict[str, Any], queue: str, cut: list[dict[str, Any]]) -> None:

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 from pipeline.errors import ModelError, UsageError
 from pipeline.formats.messages import quote
 from pipeline.jobs.benchmark_library import Library
+from pipeline.jobs.field_methods import METHODS, AnyMethod, FieldMethod, FieldOptions
+from pipeline.jobs.field_options import settled_options
 from pipeline.jobs.site import Site
 from pipeline.jobs.submission import LOCAL_PERSON
 from pipeline.retrieval.contract import Contract, Dtype, Preset
@@ -32,13 +34,22 @@ class EvaluationRequest:
     Attributes:
         benchmark: ``slug`` or ``slug@version`` of a stored benchmark.
         model: registry key, alias, hub id, folder or ``litellm/provider/model``.
-        method: ``full-doc``, ``sub-query`` or ``adapter``.
+        method: a key of ``pipeline.jobs.field_methods.METHODS``: ``full-doc``, ``mftr``, ``easytool``, ….
         preset: ``card`` or ``paper``.
         instruction: whether queries come with their instruction.
         depth: results kept for a query.
         positives: adapter only: ``ground_truth`` or ``equivalents``.
         dtype: ``""`` as the preset says, or ``bfloat16``, ``float16``, ``float32``.
         endpoint_url: address of an embeddings endpoint; "" takes the provider's own.
+        mftr: MFTR's preset, ``paper`` or ``v2``; "" takes the default. Only for methods that have one, as are the next
+            three.
+        standardizer: who puts tools into fields: ``rule-based`` (also for ""), ``llm`` or the id of stored field texts.
+        rewriter: who rewrites queries: ``original`` (also for ""; nobody), ``llm`` or the id of stored field texts.
+        weights: id of an imported parameter set; "" learns.
+        llm: the language model, ``provider/model``; "" takes the default where one is needed.
+        budget: the most that language models may cost, in US dollars, earlier jobs for the same run included; None
+            takes the operator's limit.
+        batch: write the questions to a batch file and wait for its answers instead of asking.
         publish: put the run on the leaderboard at once; else it is private until it is published.
         person: who asks; "" for the site itself.
     """
@@ -52,6 +63,13 @@ class EvaluationRequest:
     positives: str = "ground_truth"
     dtype: str = ""
     endpoint_url: str = ""
+    mftr: str = ""
+    standardizer: str = ""
+    rewriter: str = ""
+    weights: str = ""
+    llm: str = ""
+    budget: float | None = None
+    batch: bool = False
     publish: bool = False
     person: str = LOCAL_PERSON
 
@@ -71,15 +89,19 @@ class Evaluation:
 
     Attributes:
         request: with the benchmark's version named.
-        job_id: the same for every request that would measure the same thing.
+        options: what a ``FieldMethod`` was asked with; None for other methods.
+        job_id: the same for every request that would measure the same thing under the same budget.
+        run_key: the same for every request that would measure the same thing; the run's id follows from it.
     """
 
     request: EvaluationRequest
     version: BenchmarkRecord
     model: ModelSpec
-    method: Method
+    method: AnyMethod
     contract: Contract
     job_id: str
+    run_key: str
+    options: FieldOptions | None = None
 
     @property
     def contract_label(self) -> str:
@@ -89,6 +111,8 @@ class Evaluation:
             parts.append("with instruction")
         if self.request.dtype:
             parts.append(self.request.dtype)
+        if self.options is not None and self.options.label:
+            parts.append(self.options.label)
         return ", ".join(parts)
 
 
@@ -119,23 +143,40 @@ def resolve_request(site: Site, request: EvaluationRequest) -> Evaluation:
         # These two know the words for what is missing.
         from pipeline.retrieval.retrieve import retrieval_texts
 
-        retrieval_texts(Library(site).benchmark(version.name), contract, method)
-    settled = EvaluationRequest.from_json({**request.as_json(), "benchmark": version.name})
-    same = {
+        of = method if isinstance(method, Method) else Method.FULL_DOC
+        retrieval_texts(Library(site).benchmark(version.name), contract, of)
+    options = settled_options(site, request, method, version) if isinstance(method, FieldMethod) else None
+    said = {**request.as_json(), "benchmark": version.name}
+    if options is not None:
+        said |= {"mftr": options.preset, "standardizer": options.tools, "rewriter": options.queries}
+        said |= {"weights": options.weights, "llm": options.llm}
+    if options is None or not options.asks:
+        said |= {"llm": "", "budget": None, "batch": False}
+    settled = EvaluationRequest.from_json(said)
+    same: dict[str, Any] = {
         "benchmark": [version.name, version.content_hash, version.headline],
         "contract": contract.hash,
         "method": method.value,
         "depth": request.depth,
         "positives": request.positives if method is Method.ADAPTER else "",
     }
-    digest = hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()
-    return Evaluation(settled, version, model, method, contract, f"{PREFIX}{digest[:32]}")
+    # Only where there are options: the ids of other requests stay what they were before these methods came.
+    if options is not None:
+        same["fields"] = options.identity
+    run_key = _key(same)
+    if options is not None and options.asks:
+        same["asking"] = [settled.budget, settled.batch]
+    return Evaluation(settled, version, model, method, contract, _key(same), run_key, options)
 
 
-def resolve_options(settings: Settings, request: EvaluationRequest) -> tuple[ModelSpec, Method, Contract]:
+def _key(same: dict[str, Any]) -> str:
+    return PREFIX + hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def resolve_options(settings: Settings, request: EvaluationRequest) -> tuple[ModelSpec, AnyMethod, Contract]:
     """The model, the method and the contract of a request; raises as ``resolve_request``."""
-    if request.method not in list(Method):
-        raise UsageError(f"unknown method {quote(request.method)}: choose {', '.join(Method)}")
+    if request.method not in METHODS:
+        raise UsageError(f"unknown method {quote(request.method)}: choose {', '.join(METHODS)}")
     if request.preset not in list(Preset):
         raise UsageError(f"unknown preset {quote(request.preset)}: choose {', '.join(Preset)}")
     if request.dtype and request.dtype not in list(Dtype):
@@ -146,7 +187,7 @@ def resolve_options(settings: Settings, request: EvaluationRequest) -> tuple[Mod
         raise UsageError(f"unknown positives {quote(request.positives)}: choose ground_truth or equivalents")
     if request.endpoint_url:
         _check_host(settings, request.endpoint_url)
-    method = Method(request.method)
+    method = METHODS[request.method]
     model = resolve_model(
         request.model,
         permissions=permissions(settings),
@@ -155,6 +196,8 @@ def resolve_options(settings: Settings, request: EvaluationRequest) -> tuple[Mod
     )
     if method is Method.ADAPTER and not model.entry.dense:
         raise UsageError(f"the adapter works on embeddings and {model.entry.name} has none: choose a dense model")
+    if isinstance(method, FieldMethod) and method.needs.dense and not model.entry.dense:
+        raise UsageError(f"{method} is defined for embeddings and {model.entry.name} has none: choose a dense model")
     return model, method, model.contract(request.preset, instruction=request.instruction)
 
 
@@ -169,9 +212,12 @@ def _check_host(settings: Settings, url: str) -> None:
         )
 
 
-def queue_for(site: Site, model: ModelSpec) -> str:
-    """The queue of a model: ``llm`` for endpoints, ``gpu`` for dense models where a worker serves it, else ``cpu``."""
-    if model.entry.source is Source.ENDPOINT:
+def queue_for(site: Site, model: ModelSpec, *, asks: bool = False) -> str:
+    """The queue of a job.
+
+    ``llm`` for endpoints and language models, ``gpu`` for dense models where a worker serves it, else ``cpu``.
+    """
+    if asks or model.entry.source is Source.ENDPOINT:
         return "llm"
     if model.entry.dense:
         with site.database.reading() as session:

@@ -126,7 +126,8 @@ def submit(site: Site, request: EvaluationRequest, *, priority: int = 10) -> str
         return evaluation.job_id
     if request.person:
         _check_limit(site, client, request.person)
-    queue = queue_for(site, evaluation.model)
+    asks = evaluation.options is not None and evaluation.options.asks
+    queue = queue_for(site, evaluation.model, asks=asks)
     register_queues(client)
     client.enqueue(
         {
@@ -232,7 +233,9 @@ def retry(site: Site, job_id: str) -> Job:
     if not known.can_retry:
         raise Conflict(f"the job is {known.state}: only one that failed or was cancelled can be tried again")
     client = job_client(site)
-    queue = queue_for(site, resolve_request(site, known.request).model)
+    evaluation = resolve_request(site, known.request)
+    asks = evaluation.options is not None and evaluation.options.asks
+    queue = queue_for(site, evaluation.model, asks=asks)
     register_queues(client)
     client.update_workflow_attributes(job_id, None)
     for child in client.list_workflows(parent_workflow_id=job_id, name=ENCODE_SHARD, load_input=False):

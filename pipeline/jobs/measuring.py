@@ -21,6 +21,7 @@ from pipeline.benchmark import Benchmark
 from pipeline.formats.ranking import ranking_frame, run_of_frame
 from pipeline.jobs.benchmark_library import load_benchmark, load_compiled
 from pipeline.jobs.evaluation_request import Evaluation, EvaluationRequest, resolve_options
+from pipeline.jobs.field_methods import FieldMethod
 from pipeline.jobs.site import Site
 from pipeline.retrieval.contract import Contract, PromptedText
 from pipeline.retrieval.dense import distinct_texts, encode_texts
@@ -53,11 +54,13 @@ class Shard:
     Attributes:
         stage: ``documents`` or ``queries``.
         start, stop: their places in ``distinct_texts`` of the stage.
+        sources: ids of the field texts, where the texts are those of fields.
     """
 
     stage: str
     start: int
     stop: int
+    sources: dict[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,12 +72,14 @@ class Ranked:
         contract_hash: of the contract, and of the adapter's training where there is one.
         efficiency: see ``pipeline.retrieval.efficiency.Efficiency``.
         notes: for readers of the results.
+        method_settings: what the method was set to, where it has settings (``store.models.Run``).
     """
 
     artifact: str
     contract_hash: str
     efficiency: dict[str, Any]
     notes: tuple[str, ...]
+    method_settings: dict[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The attributes by name."""
@@ -107,8 +112,11 @@ def check_model(evaluation: Evaluation) -> tuple[str, ...]:
 
 
 def stage_texts(site: Site, evaluation: Evaluation) -> dict[str, list[PromptedText]]:
-    """The distinct texts of each stage, in the order that shards cut; empty for lexical models."""
-    if not evaluation.model.entry.dense:
+    """The distinct texts of each stage, in the order that shards cut; empty for lexical models.
+
+    Methods with fields have texts of their own (``pipeline.jobs.field_retrieval``): none here.
+    """
+    if not evaluation.model.entry.dense or not isinstance(evaluation.method, Method):
         return {}
     return _stage_texts(_Key(site, evaluation.version.id, evaluation.contract, evaluation.method))
 
@@ -160,7 +168,12 @@ def encode_shard(
         Cancelled: on request; what was encoded stays.
         ModelError: the model cannot be loaded or used.
     """
-    texts = stage_texts(site, evaluation)[shard.stage][shard.start : shard.stop]
+    if shard.sources is None:
+        texts = stage_texts(site, evaluation)[shard.stage][shard.start : shard.stop]
+    else:
+        from pipeline.jobs.field_runs import field_stage_texts
+
+        texts = field_stage_texts(site, evaluation, shard.sources)[shard.stage][shard.start : shard.stop]
     return _encode(site, evaluation.model, evaluation.contract, shard.stage, texts, progress, cancelled)
 
 
@@ -197,6 +210,7 @@ def rank(
         Cancelled: on request.
         BenchmarkError, ModelError, UsageError: as ``retrieve``.
     """
+    assert isinstance(evaluation.method, Method)
     benchmark = load_benchmark(site, evaluation.version.id)
     request, cache = evaluation.request, embedding_cache(site)
     found = _retrieve(benchmark, evaluation.model, evaluation.method, request, cache, progress, cancelled)
@@ -213,6 +227,10 @@ def retrieve_benchmark(
         BenchmarkError, ModelError, UsageError: as ``retrieve``.
     """
     model, method, contract = resolve_options(site.settings, request)
+    if not isinstance(method, Method):
+        from pipeline.jobs.field_folder import retrieve_fields
+
+        return retrieve_fields(site, benchmark, request, model, method, contract, progress=progress)
     # In the same shards as a job, so that both find or make the same embeddings.
     if model.entry.dense:
         for stage, texts in _distinct(benchmark, contract, method).items():
@@ -246,9 +264,9 @@ def _retrieve(
     )
 
 
-def run_id_of(job_id: str) -> str:
-    """The id of the run that a job makes; a private run is guarded by its token, not by its id."""
-    number = int.from_bytes(hashlib.sha256(f"run of {job_id}".encode()).digest()[:16], "big")
+def run_id_of(run_key: str) -> str:
+    """The id of the run that ``Evaluation.run_key`` makes; a private run is guarded by its token, not by its id."""
+    number = int.from_bytes(hashlib.sha256(f"run of {run_key}".encode()).digest()[:16], "big")
     alphabet = "23456789abcdefghjkmnpqrstuvwxyz"
     signs = []
     for _ in range(14):
@@ -257,11 +275,11 @@ def run_id_of(job_id: str) -> str:
     return "".join(signs)
 
 
-def measured_run(site: Site, job_id: str) -> str | None:
-    """The id of the run that was made for a job id, None when there is none."""
+def measured_run(site: Site, run_key: str) -> str | None:
+    """The id of the run that was made for ``Evaluation.run_key``, None when there is none."""
     with site.database.reading() as session:
         try:
-            return runs.get(session, run_id_of(job_id)).id
+            return runs.get(session, run_id_of(run_key)).id
         except NotFound:
             return None
 
@@ -272,7 +290,7 @@ def store_run(site: Site, evaluation: Evaluation, ranked: Ranked) -> str:
     Raises:
         StoreError: the store cannot be used.
     """
-    known = measured_run(site, evaluation.job_id)
+    known = measured_run(site, evaluation.run_key)
     if known is not None:
         return known
     compiled = load_compiled(site, evaluation.version.id)
@@ -282,7 +300,7 @@ def store_run(site: Site, evaluation: Evaluation, ranked: Ranked) -> str:
     summary = summarise(scores, compiled).select(columns).with_columns(pl.col("domain").fill_null(""))
     request = evaluation.request
     row = Run(
-        id=run_id_of(evaluation.job_id),
+        id=run_id_of(evaluation.run_key),
         benchmark_version_id=evaluation.version.id,
         retriever_id=0,
         method=Method.FULL_DOC.value if evaluation.method is Method.ADAPTER else evaluation.method.value,
@@ -304,6 +322,7 @@ def store_run(site: Site, evaluation: Evaluation, ranked: Ranked) -> str:
         flags=_flags(run, compiled.target),
         notes=list(ranked.notes),
         efficiency=ranked.efficiency,
+        method_settings=ranked.method_settings,
         trained_on_benchmark=_trained(evaluation).value,
     )
     submission = Submission(
@@ -340,9 +359,12 @@ def _flags(run: RankedRun, target: RunTarget) -> list[str]:
 
 
 def _trained(evaluation: Evaluation) -> Trained:
-    """Whether the retriever has seen the benchmark's labels: the adapter has, of the other folds."""
+    """Whether the retriever has seen the benchmark's labels: what learned here has, those of the other folds."""
+    options = evaluation.options
     if evaluation.method is Method.ADAPTER:
         return Trained.YES
+    if options is not None and (options.method.needs.learns or options.method is FieldMethod.ONLINERAG):
+        return Trained.UNKNOWN if options.weights else Trained.YES
     for known in published.retrievers():
         if known.key == evaluation.model.entry.key:
             return Trained(known.trained_on.get(evaluation.version.slug, known.trained_on_any))
@@ -401,10 +423,14 @@ def measure(site: Site, evaluation: Evaluation, *, progress: ProgressCallback | 
     Raises:
         BenchmarkError, ModelError, UsageError, StoreError: as the parts.
     """
-    known = measured_run(site, evaluation.job_id)
+    known = measured_run(site, evaluation.run_key)
     if known is not None:
         return known
     check_model(evaluation)
+    if not isinstance(evaluation.method, Method):
+        from pipeline.jobs.field_runs import measure_fields
+
+        return store_run(site, evaluation, measure_fields(site, evaluation, progress=progress))
     for shard in shards(site, evaluation):
         encode_shard(site, evaluation, shard, progress=progress)
     return store_run(site, evaluation, rank(site, evaluation, progress=progress))

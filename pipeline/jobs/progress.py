@@ -20,9 +20,12 @@ LOG = "log"
 #: Stages in the order they come, with what a reader sees.
 STAGES = {
     "checking": "checking the model",
+    "standardizing": "putting documents into fields",
+    "rewriting": "rewriting queries",
     "documents": "encoding documents",
     "queries": "encoding queries",
-    "training": "training the adapter",
+    "training scores": "scoring what is learned from",
+    "training": "learning",
     "search": "ranking",
     "scoring": "scoring",
 }

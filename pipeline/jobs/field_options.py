@@ -1,0 +1,154 @@
+"""What a request for a method with fields settles to: defaults filled in, stored texts found, identity complete."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from pipeline.errors import UsageError
+from pipeline.formats.messages import quote
+from pipeline.jobs.field_methods import LLM, ORIGINAL, RULES, FieldMethod, FieldOptions
+from pipeline.jobs.site import Site
+from pipeline.mftr.settings import MftrSettings, Penalty, Weighting, preset
+from store.access import mftr
+from store.errors import NotFound
+from store.field_text_models import FieldTextKind, ParameterSource
+from store.records import BenchmarkRecord
+from store.settings import Settings
+
+if TYPE_CHECKING:
+    from pipeline.jobs.evaluation_request import EvaluationRequest
+
+#: MFTR's preset when none is named: the published one, until ours is known to be no worse everywhere.
+DEFAULT_PRESET = "paper"
+#: The language model of the MFTR paper (§4.4).
+DEFAULT_LLM = "openai/gpt-4o-mini"
+
+
+def method_settings(method: FieldMethod, name: str) -> MftrSettings:
+    """MFTR's settings of a preset, as a variant changes them.
+
+    Raises:
+        UsageError: there is no such preset.
+    """
+    settings = preset(name or DEFAULT_PRESET)
+    if method is FieldMethod.WITHOUT_WEIGHTING:
+        return replace(settings, weighting=Weighting.MEAN, penalty=Penalty.NONE)
+    if method is FieldMethod.WITHOUT_PENALTY:
+        return replace(settings, penalty=Penalty.NONE)
+    return settings
+
+
+def settled_options(
+    site: Site, request: EvaluationRequest, method: FieldMethod, version: BenchmarkRecord
+) -> FieldOptions:
+    """The options of a request on a stored benchmark.
+
+    Raises:
+        NotFound: named field texts or weights are not stored.
+        UsageError: they belong to something else, an option has no such value, or the budget is over the limit.
+    """
+    options = plain_options(site.settings, request, method)
+    tools, queries = options.tools, options.queries
+    if tools not in ("", RULES, LLM):
+        tools = _stored(site, tools, FieldTextKind.TOOLS, version)
+    if queries not in ("", ORIGINAL, LLM):
+        queries = _stored(site, queries, FieldTextKind.QUERIES, version)
+    if options.weights:
+        _check_weights(site, options.weights, version)
+    return replace(options, tools=tools, queries=queries)
+
+
+def plain_options(settings: Settings, request: EvaluationRequest, method: FieldMethod) -> FieldOptions:
+    """The options of a request, without looking into the store.
+
+    Raises:
+        UsageError: an option has no such value, means nothing to the method, or the budget is over the limit.
+    """
+    needs = method.needs
+    for name, said, used in (
+        ("preset of MFTR", request.mftr, needs.preset),
+        ("standardizer", request.standardizer, needs.tools),
+        ("rewriter", request.rewriter, needs.queries),
+        ("weights", request.weights, needs.learns),
+    ):
+        if said and not used:
+            raise UsageError(f"the {name} means nothing to the method {method}: leave it out")
+    tools = (request.standardizer or RULES) if needs.tools else ""
+    queries = (request.rewriter or ORIGINAL) if needs.queries else ""
+    if method in (FieldMethod.REWRITE_ONLY, FieldMethod.WEIGHTING_REWRITE) and queries == ORIGINAL:
+        raise UsageError(f"{method} rewrites queries: choose the rewriter llm, or stored rewritten queries")
+    asks = needs.asks or LLM in (tools, queries)
+    llm = (request.llm or DEFAULT_LLM) if asks else ""
+    if asks:
+        _check_budget(settings, request.budget)
+    name = (request.mftr or DEFAULT_PRESET) if needs.preset else ""
+    details: dict[str, Any] = {}
+    if needs.preset:
+        details["settings"] = _json(asdict(method_settings(method, name)))
+    details |= _versions(method, tools, queries)
+    return FieldOptions(method, name, tools, queries, request.weights, llm, details)
+
+
+def _versions(method: FieldMethod, tools: str, queries: str) -> dict[str, Any]:
+    """Versions of the rules and prompts that decide the texts, and a baseline's own settings."""
+    found: dict[str, Any] = {}
+    if tools == RULES:
+        from pipeline.mftr.rules import RULES_VERSION
+
+        found["rules"] = RULES_VERSION
+    prompts = []
+    if tools == LLM:
+        from pipeline.jobs.field_texts import standardizer_prompts
+
+        prompts += standardizer_prompts()
+    if queries == LLM:
+        from pipeline.jobs.field_texts import rewriter_prompts
+
+        prompts += rewriter_prompts()
+    if method.needs.asks or method is FieldMethod.ONLINERAG:
+        from pipeline.jobs.baselines import baseline_identity
+
+        found |= baseline_identity(method)
+    if prompts:
+        found["prompts"] = sorted(prompts)
+    return found
+
+
+def _stored(site: Site, name: str, kind: FieldTextKind, version: BenchmarkRecord) -> str:
+    with site.database.reading() as session:
+        try:
+            found = mftr.field_texts(session, name)
+        except NotFound:
+            words = f"{RULES} or {LLM}" if kind is FieldTextKind.TOOLS else f"{ORIGINAL} or {LLM}"
+            raise NotFound(
+                f"there are no stored {kind} in fields called {quote(name)}: choose {words}, or the id of a set that "
+                "`equirank mftr texts` lists"
+            ) from None
+    if found.kind != kind:
+        raise UsageError(f"the field texts {found.id[:8]} are {found.kind}; what is needed here are {kind}")
+    if found.benchmark_version_id != version.id:
+        raise UsageError(f"the field texts {found.id[:8]} belong to another benchmark version than {version.name}")
+    return found.id
+
+
+def _check_weights(site: Site, set_id: str, version: BenchmarkRecord) -> None:
+    with site.database.reading() as session:
+        found = mftr.parameters(session, set_id)
+    if found.benchmark_version_id != version.id:
+        raise UsageError(f"the weights {set_id[:8]} belong to another benchmark version than {version.name}")
+    if found.source is not ParameterSource.IMPORTED:
+        raise UsageError(f"the weights {set_id[:8]} were learned here: leave them out and the same are used again")
+
+
+def _check_budget(settings: Settings, budget: float | None) -> None:
+    limit = settings.limit_llm_usd
+    if budget is not None and not (math.isfinite(budget) and 0 <= budget <= limit):
+        raise UsageError(f"the budget is {budget:g} US dollars: choose 0 to {limit:g} (EQUIRANK_LIMIT_LLM_USD)")
+
+
+def _json(value: Any) -> Any:
+    """As it comes back from JSON, so that an identity is the same before and after it was stored."""
+    return json.loads(json.dumps(value))
