@@ -11,6 +11,7 @@ import polars as pl
 
 from dashboard.charts.layout import chart_config, escaped, lay_out, shortened
 from dashboard.charts.palette import Ground, colours
+from dashboard.charts.pareto_plot import axis_ticks
 from dashboard.components.numbers import points, whole
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 CONFIG = chart_config("documentation-length")
 HEIGHT = 340
-#: Bins for each doubling of the length.
-_PER_DOUBLING = 2
+#: Bins for each doubling of the length, of equal width on the axis.
+_PER_DOUBLING = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ class Lengths:
 
 
 def length_bins(counted: pl.DataFrame) -> pl.DataFrame:
-    """Lengths in bins of half a doubling: ``low`` (from) and ``high`` (below) in tokens, ``n`` and ``share``.
+    """Lengths in bins of a third of a doubling: ``low`` (from) and ``high`` (below) in tokens, ``n`` and ``share``.
 
     Blank documents have no place on a logarithmic axis: they count in the shares but are in no bin. From the first to
     the last bin that holds anything, without a gap.
@@ -120,12 +121,12 @@ def length_curves(shown: Sequence[Lengths], ground: Ground, *, narrow: bool = Fa
             xanchor="right" if right else "left", showarrow=False,
             text=f"<b>{escaped(name)}</b>: median {whole(one.median)}", font={"color": paints[one.kind], "size": 13},
         )  # fmt: skip
-    ticks = [10**power for power in range(math.floor(ends[0]), math.ceil(ends[1]) + 1)]
+    ticks = axis_ticks(10 ** ends[0], 10 ** ends[1])
     figure.update_xaxes(
         type="log",
         range=[ends[0], ends[1]],
         tickvals=ticks,
-        ticktext=[whole(tick) for tick in ticks],
+        ticktext=[whole(round(tick)) for tick in ticks],
         title={"text": "tokens of a document", "font": {"size": 13, "color": shades.faint}},
     )
     figure.update_yaxes(

@@ -189,7 +189,9 @@ def _scores(before: BenchmarkRecord, after: BenchmarkRecord) -> None:
     draw_chart(
         dumbbell_plot(
             moved.select(name="retriever", family="family", old="new_before", new="new_after"),
-            f"{name}, every valid answer", ground(), Words(before.version, after.version, "change"),
+            f"{name}, every valid answer",
+            ground(),
+            Words(f"version {before.version}", f"version {after.version}", "change"),
             narrow=viewport.is_narrow(),
         ),
         config=CONFIG, key=f"bm_moves_{after.id}", alt=f"{name} on {before.name} and on {after.name}",

@@ -16,7 +16,6 @@ from dashboard.components.figure import draw_chart
 from dashboard.components.numbers import NONE, points, whole
 from dashboard.components.run_detail import text_table
 from dashboard.components.theme import ground
-from dashboard.components.untrusted import plain
 from pipeline.retrieval.document_tokens import READ_TOKENS, TOKENIZER
 from pipeline.scoring.benchmark_distributions import Spread, quantile, spread_of
 from store.records import BenchmarkRecord
@@ -136,13 +135,13 @@ def _sentence(shown: Sequence[BenchmarkRecord], medians: dict[int, int | None]) 
     tool, skill = (medians[one.id] for one in shown)
     if not tool or not skill:
         return ""
-    longer, shorter, ratio = ("skill", "tool", skill / tool) if skill > tool else ("tool", "skill", tool / skill)
-    if ratio < 1.05:
+    if max(tool, skill) < 1.05 * min(tool, skill):
         return f"The median document has about {whole(tool)} tokens in both."
+    longer = "skill" if skill > tool else "tool"
     return (
-        f"Half of the {longer}s of {plain(shown[0 if longer == 'tool' else 1].title)} have documents of more than "
-        f"**{whole(max(tool, skill))} tokens**; the median {shorter} has {whole(min(tool, skill))}, "
-        f"{ratio:.1f} times less."
+        f"The median {longer} document is **{max(tool, skill) / min(tool, skill):.1f} times as long** as the median "
+        f"{'tool' if longer == 'skill' else 'skill'} document: {whole(max(tool, skill))} tokens against "
+        f"{whole(min(tool, skill))}."
     )
 
 

@@ -11,6 +11,7 @@ import polars as pl
 import streamlit as st
 
 from dashboard import reading
+from dashboard.charts.palette import colours
 from dashboard.components import viewport
 from dashboard.components.benchmark_choice import choose_version
 from dashboard.components.benchmark_files import folder_zip
@@ -20,6 +21,7 @@ from dashboard.components.empty import no_benchmarks
 from dashboard.components.failures import shown_errors
 from dashboard.components.numbers import NONE, day, points, whole
 from dashboard.components.run_detail import facts_table, text_table
+from dashboard.components.theme import ground
 from dashboard.components.untrusted import plain
 from dashboard.current_site import the_site
 from pipeline.jobs.citations import benchmark_address, benchmark_bibtex
@@ -41,6 +43,7 @@ STATISTICS = {
 }
 #: The address's word for the open card.
 CHOSEN = "bm_benchmark"
+TABLE = "bm_table"
 _ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})\b")
 _SHARES = {"subqueries_with_equivalent", "queries_with_alternative"}
 
@@ -85,7 +88,7 @@ def overview(records: Sequence[BenchmarkRecord]) -> None:
         "Content": ["stored here" if record.has_content else "printed figures only" for record in records],
     }
     if narrow:
-        columns = {name: columns[name] for name in ("Benchmark", "Queries", "Tools", "Combinations")}
+        columns = {name: columns[name] for name in ("Benchmark", "Queries", "Tools")}
     frame = pl.DataFrame(columns)
     right = {
         name: st.column_config.TextColumn(name, alignment="right")
@@ -93,44 +96,35 @@ def overview(records: Sequence[BenchmarkRecord]) -> None:
         if name in columns
     }
     names = [record.name for record in records]
+    open_chosen_row(names)
     opened = st.query_params.get(CHOSEN) or first_card(records)
-    key = _table_key(names, opened)
+    marked = colours(ground()).grid
+    styled = (
+        frame.to_pandas()
+        .style.map(lambda _: "font-weight: 700", subset=["Benchmark"])
+        .apply(lambda row: [f"background-color: {marked}" * (row["Benchmark"] == opened)] * len(row), axis=1)
+    )
     st.dataframe(
-        frame.to_pandas().style.map(lambda _: "font-weight: 700", subset=["Benchmark"]),
+        styled,
         hide_index=True,
         lazy=False,
         height="content",
         column_config=right,
-        key=key,
-        on_select=partial(open_row, key, names),
-        selection_mode=["single-row", "single-cell"],
-        selection_default={"selection": {"rows": [names.index(opened)]}} if opened in names else None,
-        alt="All benchmarks; choosing a row opens its card",
+        key=TABLE,
+        on_select="rerun",
+        selection_mode="single-cell",
+        alt="All benchmarks; choosing a cell opens the card of its row",
     )
 
 
-def open_row(key: str, names: Sequence[str]) -> None:
-    """Open the card of the row that was chosen, by its box or by any of its cells."""
-    place = _chosen_row(key)
-    if place is not None and place < len(names):
-        st.query_params[CHOSEN] = names[place]
-
-
-def _chosen_row(key: str) -> int | None:
-    selection = (st.session_state.get(key) or {}).get("selection", {})
-    cells = selection.get("cells") or []
-    rows = selection.get("rows") or []
-    return int(cells[0][0]) if cells else int(rows[0]) if rows else None
-
-
-def _table_key(names: Sequence[str], opened: str) -> str:
-    """The table's key: another one, and so another selection, once a card was opened in another way."""
-    said = "bm_table_generation"
-    generation = st.session_state.setdefault(said, 0)
-    place = _chosen_row(f"bm_table_{generation}")
-    if place is not None and (place >= len(names) or names[place] != opened):
-        generation = st.session_state[said] = generation + 1
-    return f"bm_table_{generation}"
+def open_chosen_row(names: Sequence[str]) -> None:
+    """Open the card of the row in which another cell was chosen since the last time."""
+    cells = (st.session_state.get(TABLE) or {}).get("selection", {}).get("cells") or []
+    place = int(cells[0][0]) if cells else None
+    if place != st.session_state.get(f"{TABLE}_opened"):
+        st.session_state[f"{TABLE}_opened"] = place
+        if place is not None and place < len(names):
+            st.query_params[CHOSEN] = names[place]
 
 
 def first_card(records: Sequence[BenchmarkRecord]) -> str:

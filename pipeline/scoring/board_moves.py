@@ -17,11 +17,12 @@ def board_moves(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         after: the newer version's, likewise.
 
     Returns:
-        One row a retriever that is on both boards with a figure, by rank after: ``retriever``, ``family``, ``method``, ``level``,
-        ``run_before``, ``run_after``, ``old_before``, ``old_after``, ``new_before``, ``new_after``, ``rank_before``,
-        ``rank_after`` (from 1 among these rows of one level by the new figure, or the old one where a version has no
-        new figures; equal figures share the better rank), ``rank_change`` (2 is two places up) and ``same_ranking``
-        (whether it is the very same ranking, scored twice; null where a figure has no ranking behind it).
+        One row a retriever that is on both boards with a figure, by rank after: ``retriever``, ``family``,
+        ``method``, ``level``, ``run_before``, ``run_after``, ``old_before``, ``old_after``, ``new_before``,
+        ``new_after``, ``rank_before``, ``rank_after`` (from 1 among these rows of one level by the new figure, or the
+        old one where a version has no new figures; equal figures share the better rank), ``rank_change`` (2 is two
+        places up) and ``same_ranking`` (whether it is the very same ranking, scored twice; null where a figure has no
+        ranking behind it).
     """
     kept = ["retriever", "family", "run_id", "ranking_hash", "old", "new"]
     sides = [

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.current_site import use_site
+from pipeline.benchmark import TABLES, Benchmark
+from pipeline.formats.content_hash import content_hash
+from pipeline.jobs.benchmark_library import import_into_store, load_benchmark
 from pipeline.jobs.first_start import demo_run, prepared_site
 from pipeline.jobs.site import Site, open_site
 from pipeline.jobs.submission import SubmissionMetadata, check_run, submit_run
+from store.access import benchmarks
 from store.settings import Settings
 
 APP = Path(__file__).resolve().parents[2] / "dashboard" / "app.py"
@@ -59,6 +65,29 @@ def submitted(site: Site) -> Callable[..., str]:
         return submit_run(site, checked, source, SubmissionMetadata(retriever=name, **said), publish=publish)
 
     return submit
+
+
+def second_version(site: Site, **kept: pl.DataFrame) -> str:
+    """Store another version of the demo tools, with fewer equivalents and combinations; returns its name.
+
+    Args:
+        site: with the demo benchmarks.
+        kept: tables instead of the first version's.
+    """
+    with site.database.reading() as session:
+        first = load_benchmark(site, benchmarks.get(session, "demo-tools@1").id)
+    tables = {table: getattr(first, table) for table in TABLES}
+    for table in ("equivalents", "combinations"):
+        extra = (
+            pl.col("origin") != "ground_truth"
+            if table == "equivalents"
+            else ~pl.col("is_ground_truth").fill_null(False)
+        )
+        tables[table] = tables[table].filter(~(extra & (pl.int_range(pl.len()) % 3 == 1)))
+    tables |= kept
+    info = replace(first.info, version="2", parents=("demo-tools@1",))
+    import_into_store(site, Benchmark(info=info, **tables, content_hash=content_hash(tables)))
+    return "demo-tools@2"
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from pipeline.jobs.first_start import demo_run
 from pipeline.jobs.site import Site, open_site
 from pipeline.jobs.submission import SubmissionMetadata, check_run, submit_run
 from store.settings import Settings
-from tests.dashboard.conftest import APP
+from tests.dashboard.conftest import APP, second_version
 from tests.dashboard.dashboard_app import open_page
 
 pytestmark = pytest.mark.slow
@@ -50,6 +50,7 @@ VIEWS: tuple[tuple[str, dict[str, str]], ...] = (
     ("my_runs", {}),
     ("jobs", {}),
     ("benchmarks", {"bm_benchmark": PAPER}),
+    ("benchmarks", {"bm_benchmark": "demo-tools@2"}),
     ("about", {}),
     ("run", {"run": "RUN"}),
 )
@@ -78,6 +79,10 @@ def filled(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         file.write_text("".join(line for n, line in enumerate(lines) if not left_out or n % left_out != 1))
         checked = check_run(site, file, "demo-tools")
         ids.append(submit_run(site, checked, file, SubmissionMetadata(retriever=name), publish=True))
+    second = second_version(site)
+    for version in ("demo-tools@1", second):
+        checked = check_run(site, source, version)
+        submit_run(site, checked, source, SubmissionMetadata(retriever="Both"), publish=True)
     use_site(site)
     yield site, ids[0]
     use_site(None)

@@ -86,8 +86,8 @@ def board(**rows: tuple[float | None, float | None, str | None]) -> pl.DataFrame
     return pl.DataFrame(
         [
             dict.fromkeys(SAME_ROW, key)
-            | {"level": "query", "place": None, "retriever": key.title(), "family": None, "run_id": f"{key}-run", "old": old,
-               "new": new, "ranking_hash": ranking}
+            | {"level": "query", "place": None, "retriever": key.title(), "family": None, "run_id": f"{key}-run",
+               "old": old, "new": new, "ranking_hash": ranking}
             for key, (old, new, ranking) in rows.items()
         ],
         schema_overrides={"old": pl.Float64, "new": pl.Float64, "ranking_hash": pl.String, "place": pl.String},
