@@ -23,6 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -41,6 +42,7 @@ class Fault:
     kind: str
     seconds: float = 0.0
     status: int = 0
+    message: str = ""
 
     @staticmethod
     def rate_limit(retry_after: float | None = None) -> Fault:
@@ -48,9 +50,9 @@ class Fault:
         return Fault("status", -1.0 if retry_after is None else retry_after, 429)
 
     @staticmethod
-    def error(status: int = 500) -> Fault:
+    def error(status: int = 500, message: str = "") -> Fault:
         """An answer of this status."""
-        return Fault("status", -1.0, status)
+        return Fault("status", -1.0, status, message)
 
     @staticmethod
     def drop() -> Fault:
@@ -125,6 +127,7 @@ class LlmServer:
         self._lock = threading.Lock()
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
+        self._port = self._socket.getsockname()[1]
         app = Starlette(routes=[Route("/v1/chat/completions", self._chat, methods=["POST"])])
         config = uvicorn.Config(
             app, log_level="critical", access_log=False, lifespan="off", timeout_graceful_shutdown=1
@@ -147,7 +150,7 @@ class LlmServer:
     @property
     def url(self) -> str:
         """Base URL for an OpenAI-compatible client."""
-        return f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
+        return f"http://127.0.0.1:{self._port}/v1"
 
     def counts(self) -> Counter[str]:
         """How often each conversation was asked."""
@@ -180,7 +183,7 @@ class LlmServer:
         kind = fault.kind if fault else ""
         if fault and kind == "status":
             headers = {"retry-after": f"{fault.seconds:g}"} if fault.seconds >= 0 else {}
-            return _error(fault.status, f"fault of status {fault.status}", headers)
+            return _error(fault.status, fault.message or f"fault of status {fault.status}", headers)
         if kind == "drop":
             return _Dropped()
         if kind == "garbage":
@@ -226,6 +229,24 @@ class LlmServer:
         if callable(self.faults):
             return self.faults(number, body)
         return self.faults[number] if number < len(self.faults) else None
+
+
+def answer_batch(source: Path, target: Path, answer: Callable[[Body], Any]) -> int:
+    """Answer a batch file as a provider does, last line first; returns how many requests it had."""
+    requests = [json.loads(line) for line in source.read_text().splitlines()]
+    target.write_text("".join(json.dumps(batch_answer(request, answer)) + "\n" for request in reversed(requests)))
+    return len(requests)
+
+
+def batch_answer(request: Body, answer: Callable[[Body], Any]) -> Body:
+    """The line that answers one line of a batch file."""
+    value = answer(request["body"])
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 40, "completion_tokens": 60, "total_tokens": 100}
+    body = {"object": "chat.completion", "model": request["body"]["model"], "choices": [choice], "usage": usage}
+    response = {"status_code": 200, "request_id": "loopback", "body": body}
+    return {"id": "batch_req", "custom_id": request["custom_id"], "response": response, "error": None}
 
 
 class _Dropped(Response):

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from pipeline.llm.estimate import estimate
+from pipeline.llm.prices import Price, parse_prices, price_of
+from pipeline.llm.records import Usage
+from pipeline.llm.stores import Budget, StoredOutcome
+from pipeline.llm.tokens import most_prompt_tokens
+from tests.pipeline.llm.conftest import make_question as question
+
+PRICES = {"openai/gpt-4o-mini": Price(1e-6, 2e-6)}
+
+
+def test_calls_tokens_and_prices(answers):
+    questions = [question("a" * 400), question("b" * 400), question("a" * 400)]
+    key = questions[0].key
+    answers.record_batch([], [StoredOutcome(key, {"echo": "a"}, "", "m", "p", "test", 1, Usage(1))], Budget("job"))
+    (line,) = estimate(questions, store=answers, prices=PRICES, answer_tokens={"test": 30})
+    assert (line.questions, line.calls, line.sampled) == (2, 1, False)
+    most = most_prompt_tokens(questions[1])
+    assert line.prompt_tokens == round(most / 4) and line.completion_tokens == 30
+    assert line.expected_cost == most / 4 * 1e-6 + 30 * 2e-6
+    assert line.worst_cost == most * 1e-6 + 100 * 2e-6
+
+
+def test_an_unknown_price_is_not_zero():
+    (line,) = estimate([question("a", model="hosted_vllm/own")])
+    assert line.expected_cost is None and line.worst_cost is None
+
+
+def test_toolex_size_within_two_seconds():
+    class Verifications(Sequence):
+        def __len__(self):
+            return 270_120
+
+        def __getitem__(self, position):
+            return question(f"{position} " + "a tool's document " * (100 + position % 200), purpose="verify")
+
+    start = time.perf_counter()
+    (line,) = estimate(Verifications(), prices=PRICES)
+    assert time.perf_counter() - start < 2
+    assert line.calls == 270_120 and line.sampled
+    exact = sum(most_prompt_tokens(Verifications()[100_000 + p]) for p in range(200)) / 200 * 270_120 / 4
+    assert abs(line.prompt_tokens / exact - 1) < 0.02
+
+
+def test_prices_come_from_the_operator_then_from_the_table_then_from_nobody():
+    assert price_of("openai/gpt-4o-mini", {}) == Price(1.5e-7, 6e-7, 7.5e-8, 3e-7)
+    assert price_of("openai/gpt-4o-mini", PRICES) == Price(1e-6, 2e-6)
+    assert price_of("hosted_vllm/gpt-4o-mini", {}) is None
+    assert parse_prices("hosted_vllm/a=0.1/0.4, ollama/b=0/0") == {
+        "hosted_vllm/a": Price(0.1 / 1e6, 0.4 / 1e6),
+        "ollama/b": Price(0, 0),
+    }
+
+
+def test_a_stored_answer_keeps_its_usage(answers):
+    usage = Usage(2, 10, 20, None, 0.5)
+    stored = StoredOutcome("k" * 64, {"echo": "\x00 \ud800 ä"}, "", "m", "p", "test", 2, usage)
+    answers.record_batch([], [stored], Budget("job"))
+    assert answers.outcomes(["k" * 64, "unknown"]) == {"k" * 64: stored}
