@@ -45,8 +45,9 @@ from store.settings import Settings
 
 DOMAINS = ("code", "web", "customized")
 DEPTH = 100
-WORDS = [f"{a}{b}{c}" for a in ("re", "con", "pro", "in", "de") for b in ("vent", "duct", "form", "spect", "lat", "port")
-         for c in ("ion", "ed", "ing", "or", "able", "ively", "s", "ment")]  # fmt: skip
+_STEMS = ("vent", "duct", "form", "spect", "lat", "port")
+_ENDS = ("ion", "ed", "ing", "or", "able", "ively", "s", "ment")
+WORDS = [f"{start}{stem}{end}" for start in ("re", "con", "pro", "in", "de") for stem in _STEMS for end in _ENDS]
 
 
 def sentence(dice: random.Random, words: int) -> str:
@@ -62,7 +63,7 @@ def write_benchmark(folder: Path, queries: int, tools: int, combinations: int) -
     (folder / "benchmark.toml").write_text(header)
     names = [f"tool_{number}" for number in range(tools)]
     documents = [
-        json.dumps({"name": name, "description": sentence(dice, 60), "parameters": {w: "string" for w in WORDS[:20]}})
+        json.dumps({"name": name, "description": sentence(dice, 60), "parameters": dict.fromkeys(WORDS[:20], "string")})
         for name in names
     ]
     pl.DataFrame({"tool_id": names, "documentation": documents, "name": names}).with_columns(

@@ -20,7 +20,9 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 import polars as pl
 
+from pipeline.formats.limits import Limits
 from pipeline.formats.messages import quote
+from pipeline.formats.messages import size as printed_size
 from pipeline.formats.source_table import FILE, LINE, PLACE_SCHEMA, ProblemList, place
 
 Schema = Mapping[str, pl.DataType | type[pl.DataType]]
@@ -29,6 +31,9 @@ _BLOCK_BYTES = 32 * 1024**2
 _BLOCK_LINES = 8_192
 _LINE_BYTES = 64 * 1024**2
 _INT32_MAX = 2**31 - 1
+#: A benchmark is kept to the bounds of a run file.
+_LIMITS = Limits()
+_SMALL_BYTES = 64 * 1024**2
 
 
 class _DuplicateKeyError(ValueError):
@@ -150,10 +155,21 @@ def _blocks(path: Path, problems: ProblemList, table: str, file_index: int) -> I
 
 
 def _raw_blocks(path: Path, problems: ProblemList, table: str, file_index: int) -> Iterator[_Block]:
-    block, size, number = _Block(), 0, 0
+    block, size, number, taken = _Block(), 0, 0, 0
+    packed = path.stat().st_size
     try:
         with open_json_lines(path) as stream:
+            bound = _bound(packed) if isinstance(stream, gzip.GzipFile) else None
             for number, raw in enumerate(iter(lambda: stream.readline(_LINE_BYTES), b""), start=1):
+                taken += len(raw)
+                if bound is not None and taken > bound:
+                    message = (
+                        f"{path.name}: {printed_size(packed)} of gzip became over {printed_size(bound)}, the limit "
+                        f"({_LIMITS.expansion_ratio} times the file, and {printed_size(_LIMITS.expanded_bytes)}); "
+                        "decompress the file first if it is what it says"
+                    )
+                    problems.add(message, table, file_index, number)
+                    return
                 if len(raw) == _LINE_BYTES:
                     message = f"longer than {_LINE_BYTES // 1024**2} MB; write one row a line"
                     problems.add(f"{place(path.name, number)}: {message}", table, file_index, number)
@@ -172,6 +188,11 @@ def _raw_blocks(path: Path, problems: ProblemList, table: str, file_index: int) 
         problems.add(message, table, file_index, number)
     if block.lines:
         yield block
+
+
+def _bound(packed: int) -> int:
+    """How many bytes a compressed file of ``packed`` bytes may become; a small result is no danger at any ratio."""
+    return min(_LIMITS.expanded_bytes, max(_SMALL_BYTES, _LIMITS.expansion_ratio * packed))
 
 
 def _parse_together(lines: list[bytes]) -> list[dict[str, Any]]:

@@ -93,6 +93,9 @@ def read_trec(source: ByteSource, target: RunTarget, collector: RowCollector) ->
         comments += int(parsed.counts[kernel.COMMENT])
         returns += parsed.returns
         other_tags += int(parsed.counts[kernel.TAG])
+        if not parsed.block.ended and (cut := _cut_id(parsed.block, target)):
+            comments -= 1
+            collector.problems.add(_cut_sentence(cut), lines)
     reading.counts["lines"] = lines
     if returns:
         reading.normalised.append(f"CR LF line ends on {plural(returns, 'line')} read as line ends")
@@ -140,6 +143,24 @@ def _look_at_head(head: bytes) -> _Head:
         tag = columns[5]
         break
     return _Head(tag, comment_until, header_line, prefill)
+
+
+def _cut_id(block: Block, target: RunTarget) -> str:
+    """The last line of a text without a final line end, where it is the beginning of an id that begins with ``#``."""
+    last = block.buffer[: block.stop].tobytes().rstrip(b"\n").rpartition(b"\n")[2]
+    if not last.startswith(b"#") or len(last.split()) != 1 or last[-1:].isspace():
+        return ""
+    cut = last.decode("utf-8", "replace")
+    begun = any(query.startswith(cut) and query != cut for query in target.queries.ids)
+    # A whole id is one column of six: the kernel has told it.
+    return cut if begun and cut not in target.queries.ids else ""
+
+
+def _cut_sentence(cut: str) -> str:
+    return (
+        f"1 column, expected 6 ({_COLUMNS}), and no line end: the file is truncated here, {quote(cut)} is the beginning "
+        "of a query's id; write or upload it again"
+    )
 
 
 def _parse(text: TextBlocks, head: _Head, target: RunTarget, line_limit: int, size: int) -> Iterator[_Parsed]:

@@ -321,6 +321,13 @@ def parse_block(  # type: ignore[no-untyped-def]
                 line += 1
                 continue
             code, first, last = examine_line(buffer, line_start, line_end, bounds)
+            # A row that lost columns is no comment because its query's id begins with a number sign.
+            if (
+                code == COMMENT
+                and first_line + line >= comment_until
+                and find_bytes(buffer, bounds[0], bounds[1], query_blob, query_offsets, query_slots) >= 0
+            ):
+                code = COLUMNS
             is_comment = first_line + line < comment_until and (code in (ROW, COLUMNS)) and buffer[bounds[0]] == 35
             if is_comment:
                 code = COMMENT

@@ -506,3 +506,24 @@ def test_the_shared_benchmarks(
     for table_format in ("jsonl", "parquet"):
         write_benchmark_folder(benchmark, tmp_path / table_format, table_format)  # type: ignore[arg-type]
         assert read_benchmark_folder(tmp_path / table_format).content_hash == benchmark.content_hash
+
+
+@pytest.mark.parametrize("content", [b"\n" * 65, b'{"query_id": "q0", "text": "' + b"a" * 30 + b'"}\n'])
+def test_a_small_gzip_file_that_becomes_a_large_one_is_refused_while_it_is_read(tmp_path: Path, content: bytes) -> None:
+    folder = write_folder(tmp_path / "b")
+    (folder / "queries.jsonl").unlink()
+    bomb = folder / "queries.jsonl.gz"
+    with gzip.open(bomb, "wb", compresslevel=9) as out:
+        for _ in range(70):
+            out.write(content * (1024**2 // len(content)))
+    assert bomb.stat().st_size < 500_000
+    problems = refusal(folder).problems
+    assert any("queries.jsonl.gz" in problem and "of gzip became over 64 MiB" in problem for problem in problems)
+
+
+def test_a_compressed_table_of_any_ratio_is_read_while_it_is_small(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "b")
+    text = (folder / "queries.jsonl").read_bytes() + b"\n" * 5 * 1024**2
+    (folder / "queries.jsonl").unlink()
+    (folder / "queries.jsonl.gz").write_bytes(gzip.compress(text))
+    assert read_benchmark_folder(folder).queries.height == 2

@@ -158,6 +158,25 @@ def test_truncated_last_line(line_ends: str) -> None:
     refused(read(text[:-9], small_target()), "truncated", line=36)
 
 
+@pytest.mark.parametrize("cut", ["#12 Q0 t02 2 0.4 ru", "#12 Q0 t02", "#12 ", "#12", "#1", "#"])
+def test_a_truncated_row_of_an_id_with_a_number_sign_is_no_comment(cut: str) -> None:
+    target = make_target(["#12", "q1"], [f"t{number:02}" for number in range(1, 11)])
+    whole = "#12 Q0 t01 1 0.5 run\n"
+    reading = read(whole + cut, target)
+    if cut.endswith("ru"):
+        assert reading.report.problem_count  # six columns: another run tag
+    else:
+        refused(reading, "truncated", line=2)
+
+
+def test_a_row_that_lost_columns_is_no_comment_whatever_its_id() -> None:
+    target = make_target(["#12", "q1"], [f"t{number:02}" for number in range(1, 11)])
+    refused(read("#12 Q0 t01 1 0.5 run\n#12 Q0 t02\nq1 Q0 t01 1 0.5 run\n", target), "expected 6", line=2)
+    told = read("# 12 is no id\n#12 Q0 t01 1 0.5 run\n#13\nq1 Q0 t01 1 0.5 run\n", target)
+    assert told.run is not None
+    assert "2 comment lines passed over" in told.report.notes
+
+
 def test_a_comment_with_six_columns_is_a_row() -> None:
     refused(read("# my run of last week\n" + "\n".join(LINES), small_target()), line=1)
 
