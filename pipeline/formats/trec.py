@@ -158,8 +158,8 @@ def _cut_id(block: Block, target: RunTarget) -> str:
 
 def _cut_sentence(cut: str) -> str:
     return (
-        f"1 column, expected 6 ({_COLUMNS}), and no line end: the file is truncated here, {quote(cut)} is the beginning "
-        "of a query's id; write or upload it again"
+        f"1 column, expected 6 ({_COLUMNS}), and no line end: the file is truncated here, {quote(cut)} is the "
+        "beginning of a query's id; write or upload it again"
     )
 
 
