@@ -175,7 +175,7 @@ def train_adapter(
     import torch
 
     generator = np.random.default_rng((settings.seed, fold))
-    with _one_thread(torch):
+    with one_thread(torch):
         matrix = torch.zeros((dimension, dimension), dtype=torch.float32, requires_grad=True)
         optimiser = torch.optim.Adam([matrix], lr=settings.learning_rate)
         for _ in range(settings.epochs):
@@ -235,7 +235,7 @@ def _other_positives(pairs: TrainingPairs, rows: LongArray, targets: LongArray) 
 
 
 @contextmanager
-def _one_thread(torch: Any) -> Iterator[None]:
+def one_thread(torch: Any) -> Iterator[None]:
     """Sums on one thread come out the same every time; matrices this small gain nothing from more."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

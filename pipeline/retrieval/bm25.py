@@ -72,6 +72,21 @@ class Bm25Index:
         _add_weights(terms, self._offsets, self._documents, self._weights, out)
         return out
 
+    def best_scores(self, texts: Sequence[str], bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """The highest score of every document for any text of a query.
+
+        Args:
+            texts: of consecutive queries.
+            bounds: int64 (queries + 1): the texts of query q are ``texts[bounds[q]:bounds[q + 1]]``.
+
+        Returns:
+            float32 (queries, documents); 0 for a query without texts.
+        """
+        terms, term_bounds = self._terms(texts)
+        out = np.zeros((len(bounds) - 1, self._size), dtype=np.float32)
+        _best_scores(terms, term_bounds, bounds, self._offsets, self._documents, self._weights, out)
+        return out
+
     def search(
         self,
         queries: Sequence[str],
@@ -136,6 +151,22 @@ def _add_weights(terms, offsets, documents, weights, scores):  # type: ignore[no
     for term in terms:
         for place in range(offsets[term], offsets[term + 1]):
             scores[documents[place]] += weights[place]
+
+
+@numba.njit(cache=True, nogil=True)
+def _best_scores(terms, term_bounds, bounds, offsets, documents, weights, out):  # type: ignore[no-untyped-def]
+    every = np.empty(out.shape[1], dtype=np.float32)
+    for query in range(len(bounds) - 1):
+        best = out[query]
+        for text in range(bounds[query], bounds[query + 1]):
+            found = terms[term_bounds[text] : term_bounds[text + 1]]
+            if text == bounds[query]:
+                _add_weights(found, offsets, documents, weights, best)
+            else:
+                every[:] = 0
+                _add_weights(found, offsets, documents, weights, every)
+                for document in range(len(every)):
+                    best[document] = max(best[document], every[document])
 
 
 @numba.njit(cache=True, nogil=True)

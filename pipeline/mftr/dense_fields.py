@@ -1,0 +1,154 @@
+"""Embeddings of every field's texts, and their inner products."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pipeline.mftr.field_kernels import best_of_texts
+from pipeline.mftr.fields import QueryFields, ToolFields
+from pipeline.mftr.schema import Field
+from pipeline.retrieval.contract import Contract, PromptedText
+from pipeline.retrieval.dense import Encoded, encode_texts
+from pipeline.retrieval.embedding_cache import EmbeddingCache
+from pipeline.retrieval.encoder import shared_encoder
+from pipeline.retrieval.models import ModelSpec
+from pipeline.retrieval.progress import CancelledCallback, ProgressCallback
+
+FloatArray = npt.NDArray[np.float32]
+#: Tool texts of one product.
+_COLUMNS = 1 << 13
+
+
+@dataclass(frozen=True, eq=False)
+class FieldEmbeddings:
+    """Embeddings of one field.
+
+    Attributes:
+        tools: float32 (distinct tool texts, dimension), in the order of ``ToolFields[field].texts``.
+        queries: float32 (distinct query texts, dimension), in the order of ``QueryFields[field].texts``.
+    """
+
+    tools: FloatArray
+    queries: FloatArray
+
+
+class DenseFields:
+    """φ by the inner product of embeddings, which is the cosine where the contract normalises; see ``FieldScorer``.
+
+    Args:
+        tools: the corpus.
+        queries: what is searched for.
+        embeddings: of every field.
+    """
+
+    lexical = False
+
+    def __init__(self, tools: ToolFields, queries: QueryFields, embeddings: Mapping[Field, FieldEmbeddings]) -> None:
+        self.tools = tools
+        self.queries = queries
+        self.embeddings = dict(embeddings)
+
+    @property
+    def index_bytes(self) -> int:
+        """Memory of the tools' embeddings."""
+        return sum(held.tools.nbytes for held in self.embeddings.values())
+
+    def texts(self, field: Field) -> int:
+        """See ``FieldScorer``."""
+        return len(self.tools[field].texts)
+
+    def places(self, field: Field) -> npt.NDArray[np.int32]:
+        """See ``FieldScorer``."""
+        return self.tools[field].places
+
+    def best(self, field: Field, start: int, end: int) -> FloatArray:
+        """See ``FieldScorer``."""
+        texts, held = self.queries[field], self.embeddings[field]
+        bounds = texts.offsets[start : end + 1]
+        rows = held.queries[texts.places[bounds[0] : bounds[-1]]]
+        out = np.zeros((end - start, len(held.tools)), dtype=np.float32)
+        if not len(rows):
+            return out
+        for first in range(0, len(held.tools), _COLUMNS):
+            best_of_texts(rows @ held.tools[first : first + _COLUMNS].T, bounds - bounds[0], first, out)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class DenseTexts:
+    """Every text to encode, as the model reads it: what a job can split into shards.
+
+    Attributes:
+        tools: of all fields, one after another.
+        queries: likewise; each has the query prefix of the contract.
+    """
+
+    tools: list[PromptedText]
+    queries: list[PromptedText]
+
+
+def dense_texts(tools: ToolFields, queries: QueryFields, contract: Contract) -> DenseTexts:
+    """The distinct texts of each field."""
+    return DenseTexts(
+        [contract.document(text) for field in Field for text in tools[field].texts],
+        [contract.query(text) for field in Field for text in queries[field].texts],
+    )
+
+
+def dense_fields(tools: ToolFields, queries: QueryFields, documents: Encoded, needs: Encoded) -> DenseFields:
+    """From the embeddings of ``dense_texts``."""
+    embeddings: dict[Field, FieldEmbeddings] = {}
+    tool_end = query_end = 0
+    for field in Field:
+        tool_start, query_start = tool_end, query_end
+        tool_end += len(tools[field].texts)
+        query_end += len(queries[field].texts)
+        embeddings[field] = FieldEmbeddings(
+            documents.embeddings[tool_start:tool_end], needs.embeddings[query_start:query_end]
+        )
+    return DenseFields(tools, queries, embeddings)
+
+
+def encode_fields(
+    tools: ToolFields,
+    queries: QueryFields,
+    model: ModelSpec,
+    contract: Contract,
+    cache: EmbeddingCache | None = None,
+    *,
+    progress: ProgressCallback | None = None,
+    cancelled: CancelledCallback | None = None,
+) -> DenseFields:
+    """Encode what the cache lacks.
+
+    Args:
+        tools: the corpus.
+        queries: what is searched for.
+        model: a dense model.
+        contract: one of its contracts; its query format goes before every need and argument.
+        cache: see ``encode_texts``.
+        progress: stages ``documents`` and ``queries``, in texts.
+        cancelled: asked after every batch.
+
+    Raises:
+        Cancelled: on request.
+        ModelError: the model cannot be loaded or used.
+    """
+    texts = dense_texts(tools, queries, contract)
+
+    def encode(stage: str, some: list[PromptedText]) -> Encoded:
+        return encode_texts(
+            some,
+            contract,
+            lambda: shared_encoder(model, contract),
+            cache,
+            stage=stage,
+            progress=progress,
+            cancelled=cancelled,
+        )
+
+    return dense_fields(tools, queries, encode("documents", texts.tools), encode("queries", texts.queries))
