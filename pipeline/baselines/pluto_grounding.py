@@ -163,15 +163,15 @@ def _grounded(
 def _found_instead(
     scorer: TextScores, texts: Sequence[str], owners: _Ranks, settings: GroundingSettings
 ) -> dict[int, list[int]]:
-    """For each text that ranks its own tool poorly (by the ranking rule) the tools above it, best first."""
+    """For each text that ranks its own tool poorly (by the ranking rule) the tools that score higher, best first."""
     instead: dict[int, list[int]] = {}
     for part in parts(len(texts), len(scorer)):
         scores = scorer.scores(texts[part])
         for line in np.flatnonzero(_rank_of(scores, owners[part]) > settings.poor_rank).tolist():
             # Ascending and stable, read backwards: score descending, then position descending.
-            order = np.argsort(scores[line], kind="stable")[::-1].tolist()
-            own = order.index(int(owners[part.start + line]))
-            instead[part.start + line] = order[: min(settings.rivals, own)]
+            order = np.argsort(scores[line], kind="stable")[::-1]
+            above = np.count_nonzero(scores[line] > scores[line, owners[part.start + line]])
+            instead[part.start + line] = order[: min(settings.rivals, int(above))].tolist()
     return instead
 
 
