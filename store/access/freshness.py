@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 from sqlalchemy import func, select
 from sqlmodel import Session, col
 
-from store.models import BenchmarkVersion, BoardStatistics, Retriever, Run, State, Submission, Visibility
+from store.models import BenchmarkVersion, BoardStatistics, Provenance, Retriever, Run, State, Submission, Visibility
 
 
 def board_stamp(session: Session, benchmark_version_id: int) -> str:
@@ -35,7 +37,36 @@ def board_stamp(session: Session, benchmark_version_id: int) -> str:
         )
     ).one()
     retrievers = session.execute(select(func.count(), func.max(col(Retriever.created_at)))).one()
-    return "|".join(str(value) for value in (*runs, *hidden, *edited, *computed, *retrievers))
+    said = _said_without_submission(session, benchmark_version_id)
+    return "|".join(str(value) for value in (*runs, *hidden, *edited, *computed, *retrievers, said))
+
+
+def _said_without_submission(session: Session, benchmark_version_id: int) -> str:
+    """A hash of what can be edited of the runs that no submission dates: those that a command measured here.
+
+    Reported rows have no submission either, but cannot be edited.
+    """
+    query = (
+        select(
+            col(Run.id),
+            col(Run.retriever_id),
+            col(Run.method),
+            col(Run.contract),
+            col(Run.trained_on_benchmark),
+            col(Run.link),
+            col(Run.licence),
+        )
+        .join(Submission, col(Submission.run_id) == col(Run.id), isouter=True)
+        .where(
+            col(Run.benchmark_version_id) == benchmark_version_id,
+            col(Run.state) == State.PUBLISHED.value,
+            col(Run.visibility) == Visibility.PUBLIC.value,
+            col(Run.provenance) != Provenance.REPORTED.value,
+            col(Submission.id).is_(None),
+        )
+        .order_by(col(Run.id))
+    )
+    return sha256(repr([tuple(row) for row in session.execute(query)]).encode()).hexdigest()[:16]
 
 
 def library_stamp(session: Session) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection
+from typing import Any
 
 import polars as pl
 from sqlalchemy import or_, select
@@ -98,6 +100,39 @@ def get_by_id(session: Session, retriever_id: int) -> RetrieverRecord:
     return record(RetrieverRecord, row)
 
 
+def get_public(session: Session, key: str, *, described: Collection[str] = ()) -> RetrieverRecord:
+    """The retriever with this key as anybody may see it: one with a published public run, or a described one.
+
+    The name of any other was given with a run that is private, withdrawn or not published yet.
+
+    Args:
+        session: of ``Database.reading`` or ``session``.
+        key: of the retriever.
+        described: keys that are known to everybody (the registry's).
+
+    Raises:
+        NotFound: there is none that everybody may see; the two cannot be told apart.
+    """
+    row = _by_key(session, key)
+    if row is None or (row.key not in described and row.id not in set(session.scalars(_with_public_runs()))):
+        raise NotFound(f"no retriever has the key {key!r}")
+    return record(RetrieverRecord, row)
+
+
+def tuned_from(session: Session, key: str, *, described: Collection[str] = ()) -> list[RetrieverRecord]:
+    """The retrievers that were fine-tuned from this one and that anybody may see, by name; see ``get_public``."""
+    seen = or_(col(Retriever.key).in_(list(described)), col(Retriever.id).in_(_with_public_runs()))
+    rows = session.scalars(select(Retriever).where(col(Retriever.base_key) == key, col(Retriever.key) != key, seen))
+    found = [record(RetrieverRecord, row) for row in rows]
+    return sorted(found, key=lambda item: (item.name.casefold(), item.key))
+
+
+def _with_public_runs() -> Any:
+    return select(col(Run.retriever_id)).where(
+        col(Run.state) == State.PUBLISHED.value, col(Run.visibility) == Visibility.PUBLIC.value
+    )
+
+
 def list_retrievers(session: Session) -> pl.DataFrame:
     """All retrievers by name; columns as the fields of ``RetrieverRecord``."""
     rows = [record(RetrieverRecord, row) for row in session.scalars(select(Retriever))]
@@ -110,9 +145,7 @@ def suggested_names(session: Session, person: str) -> list[str]:
 
     A name that only other people's private or withdrawn runs bear is not among them.
     """
-    public = select(col(Run.retriever_id)).where(
-        col(Run.state) == State.PUBLISHED.value, col(Run.visibility) == Visibility.PUBLIC.value
-    )
+    public = _with_public_runs()
     own = (
         select(col(Run.retriever_id))
         .join(Submission, col(Submission.run_id) == col(Run.id))

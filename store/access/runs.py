@@ -218,6 +218,7 @@ def list_runs(
     person: str | None = None,
     states: Collection[State] | None = None,
     provenances: Collection[Provenance] | None = None,
+    retriever_id: int | None = None,
     public_only: bool = False,
 ) -> pl.DataFrame:
     """Runs, newest first.
@@ -228,6 +229,7 @@ def list_runs(
         person: only runs that this person submitted.
         states: only runs in these states.
         provenances: only runs of these provenances.
+        retriever_id: only runs of this retriever.
         public_only: leave private and unpublished runs out.
 
     Returns:
@@ -269,6 +271,8 @@ def list_runs(
         query = query.where(col(Run.state).in_([State(state).value for state in states]))
     if provenances is not None:
         query = query.where(col(Run.provenance).in_([Provenance(item).value for item in provenances]))
+    if retriever_id is not None:
+        query = query.where(col(Run.retriever_id) == retriever_id)
     if public_only:
         query = query.where(col(Run.state) == State.PUBLISHED.value, col(Run.visibility) == Visibility.PUBLIC.value)
     rows = session.execute(query.order_by(col(Run.created_at).desc(), col(Run.id))).all()
@@ -344,6 +348,32 @@ def summaries(session: Session, run_id: str) -> pl.DataFrame:
     rows = session.execute(select(*columns).where(col(MetricSummary.run_id) == run_id)).all()
     frame = pl.DataFrame([tuple(row) for row in rows], schema=SUMMARY_SCHEMA, orient="row")
     return frame.sort("metric", "k", "average", "domain", "view")
+
+
+def headline_figures(session: Session, run_ids: Collection[str], *, metric: str = "NDCG") -> pl.DataFrame:
+    """What ranks each run: one row a run that has it, columns run_id, k, old, new.
+
+    The average is the benchmark's headline; K is 10 where the run has a figure at 10, else its smallest.
+    """
+    columns = (col(MetricSummary.run_id), col(MetricSummary.k), col(MetricSummary.view), col(MetricSummary.value))
+    query = (
+        select(*columns)
+        .join(Run, col(Run.id) == col(MetricSummary.run_id))
+        .join(BenchmarkVersion, col(BenchmarkVersion.id) == col(Run.benchmark_version_id))
+        .where(
+            col(MetricSummary.run_id).in_(list(run_ids)),
+            col(MetricSummary.metric) == metric,
+            col(MetricSummary.domain) == "",
+            col(MetricSummary.average) == col(BenchmarkVersion.headline),
+        )
+    )
+    schema = {"run_id": pl.String, "k": pl.Int64, "view": pl.String, "value": pl.Float64}
+    found = pl.DataFrame([tuple(row) for row in session.execute(query)], schema=schema, orient="row")
+    return (
+        found.pivot("view", on_columns=["old", "new"], index=["run_id", "k"], values="value")
+        .sort("run_id", pl.col("k") != 10, "k")
+        .unique("run_id", keep="first", maintain_order=True)
+    )
 
 
 #: Columns of ``summaries``.

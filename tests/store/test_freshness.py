@@ -7,7 +7,7 @@ import itertools
 from store.access import benchmarks, freshness, runs
 from store.artifacts import ArtifactStore
 from store.database import Database
-from store.models import BenchmarkVersion, Run, State, Submission, Visibility
+from store.models import BenchmarkVersion, Run, State, Submission, Trained, Visibility
 from store.records import BenchmarkRecord, RetrieverRecord, Summary
 
 
@@ -40,6 +40,26 @@ def test_the_stamp_follows_every_visible_change(
         seen.append(stamp())
     changes = [before != after for before, after in itertools.pairwise(seen)]
     assert all(changes), changes
+
+
+def test_the_stamp_follows_an_edit_of_a_run_that_nobody_submitted(
+    database: Database, benchmark: BenchmarkRecord, retriever: RetrieverRecord, ranking: str, artifacts: ArtifactStore
+) -> None:
+    run = Run(
+        benchmark_version_id=benchmark.id, retriever_id=retriever.id, provenance="measured", ranking_artifact=ranking,
+        state=State.PUBLISHED.value,
+    )  # fmt: skip
+    with database.session() as session:
+        run_id = runs.add_run(session, run, [Summary("old", "NDCG", 10, "micro", 0.5)], artifacts=artifacts).id
+    seen = set()
+    said = ({}, {"contract": "card"}, {"trained_on_benchmark": Trained.YES}, {"link": "https://a.example"},
+            {"retriever_name": "Another"}, {"method": "sub-query"}, {"licence": "MIT"})  # fmt: skip
+    for change in said:
+        with database.session() as session:
+            runs.edit(session, run_id, **change)
+        with database.reading() as session:
+            seen.add(freshness.board_stamp(session, benchmark.id))
+    assert len(seen) == len(said)
 
 
 def test_the_stamp_of_one_board_ignores_another(

@@ -4,9 +4,10 @@ import threading
 
 import pytest
 
-from store.access import retrievers
+from store.access import retrievers, runs
 from store.errors import InvalidRecord, NotFound
-from store.models import Retriever
+from store.models import Retriever, Run, State, Visibility
+from store.records import Summary
 
 
 def test_a_registry_entry_is_updated_in_place(database):
@@ -74,3 +75,32 @@ def test_one_name_from_many_processes_is_one_retriever(database):
     assert sorted(set(keys)) == ["new-model", "new-model-2"]
     with database.reading() as session:
         assert retrievers.list_retrievers(session).height == 2
+
+
+def test_a_name_that_only_a_hidden_run_bears_is_nobodys_to_see(database, benchmark, ranking, artifacts):
+    def stored(name: str, **how: str) -> str:
+        with database.session() as session:
+            tuned = retrievers.ensure_for_name(session, name)
+            retrievers.upsert(session, Retriever(key=tuned.key, name=name, base_key="base"))
+            run = Run(
+                benchmark_version_id=benchmark.id, retriever_id=tuned.id, provenance="uploaded",
+                ranking_artifact=ranking, **how,
+            )  # fmt: skip
+            runs.add_run(session, run, [Summary("old", "NDCG", 10, "micro", 0.5)], artifacts=artifacts)
+            return tuned.key
+
+    shown = stored("Shown", state=State.PUBLISHED.value)
+    hidden = [
+        stored("Private", state=State.PUBLISHED.value, visibility=Visibility.PRIVATE.value),
+        stored("Withdrawn", state=State.WITHDRAWN.value),
+        stored("Scored"),
+    ]
+    with database.reading() as session:
+        assert retrievers.get_public(session, shown).name == "Shown"
+        for key in (*hidden, "none"):
+            with pytest.raises(NotFound, match=key):
+                retrievers.get_public(session, key)
+        assert retrievers.get_public(session, hidden[0], described=hidden).name == "Private"
+        assert [item.key for item in retrievers.tuned_from(session, "base")] == [shown]
+        described = retrievers.tuned_from(session, "base", described=hidden[:1])
+        assert [item.name for item in described] == ["Private", "Shown"]

@@ -294,3 +294,31 @@ def test_two_publishers_at_once_leave_one_current_row(database, artifacts, bench
         assert {item.id for item in versions} == set(ids)
         board = leaderboard(session, benchmark.id)
     assert board.select("run_id", "versions").rows() == [(versions[0].id, len(ids))]
+
+
+def test_headline_figures_are_those_that_rank_a_run(database, benchmark, retriever, ranking, artifacts):
+    figures = {
+        "at ten": [("old", 10, "macro", 0.3), ("new", 10, "macro", 0.4), ("old", 1, "macro", 0.1),
+                   ("old", 10, "micro", 0.9)],
+        "without ten": [("old", 5, "macro", 0.2), ("old", 20, "macro", 0.6)],
+        "other average": [("old", 10, "micro", 0.9)],
+    }  # fmt: skip
+    ids = {}
+    with database.session() as session:
+        for name, given in figures.items():
+            run = Run(
+                benchmark_version_id=benchmark.id, retriever_id=retriever.id, provenance="uploaded",
+                ranking_artifact=ranking,
+            )  # fmt: skip
+            summaries = [Summary(view, "NDCG", k, average, value) for view, k, average, value in given]
+            ids[name] = runs.add_run(session, run, summaries, artifacts=artifacts).id
+    with database.reading() as session:
+        found = {row["run_id"]: row for row in runs.headline_figures(session, list(ids.values())).to_dicts()}
+        assert runs.headline_figures(session, []).is_empty()
+        only = runs.list_runs(session, retriever_id=retriever.id)
+        assert only.height == 3
+        assert runs.list_runs(session, retriever_id=retriever.id + 1).is_empty()
+    assert found == {
+        ids["at ten"]: {"run_id": ids["at ten"], "k": 10, "old": 0.3, "new": 0.4},
+        ids["without ten"]: {"run_id": ids["without ten"], "k": 5, "old": 0.2, "new": None},
+    }
