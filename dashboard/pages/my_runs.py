@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import streamlit as st
 
-from dashboard.components import permalinks
+from dashboard.components import permalinks, viewport
 from dashboard.components.failures import shown_errors
 from dashboard.components.numbers import NONE, day, points, whole
 from dashboard.components.run_detail import RunPage, headline_sentence, raw_download, read_run, run_address, show_run
@@ -25,12 +25,18 @@ _STATES = {
     ("withdrawn", "public"): "withdrawn",
     ("withdrawn", "private"): "private",
 }
+#: On a phone the figures come right after the name.
+_NARROW_ORDER = (
+    "Retriever", "NDCG old", "new", "State", "Benchmark", "at K", "Method", "Coverage", "File", "Submitted",
+)  # fmt: skip
 
 
 def read_mine() -> pl.DataFrame:
-    """The runs that this person submitted, newest first."""
+    """The runs that this person submitted, newest first, with what ranks them: ``k``, ``old`` and ``new``."""
     with the_site().database.reading() as session:
-        return runs.list_runs(session, person=LOCAL_PERSON)
+        mine = runs.list_runs(session, person=LOCAL_PERSON)
+        figures = runs.headline_figures(session, mine["run_id"].to_list())
+    return mine.join(figures, on="run_id", how="left", maintain_order="left")
 
 
 def overview(mine: pl.DataFrame) -> str | None:
@@ -43,6 +49,9 @@ def overview(mine: pl.DataFrame) -> str | None:
                 _STATES.get((state, seen), f"{state}, {seen}")
                 for state, seen in mine.select("state", "visibility").iter_rows()
             ],
+            "NDCG old": [points(value) for value in mine["old"]],
+            "new": [points(value) for value in mine["new"]],
+            "at K": [NONE if k is None else f"@{k}" for k in mine["k"]],
             "Method": mine["method"],
             "Coverage": [
                 NONE if not total else points(answered / total) + " %"
@@ -60,7 +69,10 @@ def overview(mine: pl.DataFrame) -> str | None:
         selection_mode="single-row",
         selection_default={"selection": {"rows": [0]}} if mine.height == 1 else None,
         key="mine_table",
-        column_config={"Coverage": st.column_config.TextColumn(alignment="right")},
+        column_config={
+            name: st.column_config.TextColumn(alignment="right") for name in ("NDCG old", "new", "at K", "Coverage")
+        },
+        column_order=_NARROW_ORDER if viewport.is_narrow() else None,
         alt="My runs",
     )
     rows = state["selection"]["rows"]

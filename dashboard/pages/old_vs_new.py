@@ -63,18 +63,24 @@ def controls(benchmark: BenchmarkRecord, found: pl.DataFrame, stamp: str) -> tup
     return wide.filter(pl.col("level") == level), int(k), shown
 
 
+def name_width(names: list[str]) -> int:
+    """Pixels in which the longest of the bold names can be read whole, as far as a phone has them."""
+    return min(max(186, 8 * max(map(len, names), default=0) + 18), 186 if viewport.is_narrow() else 460)
+
+
 def paired_frame(wide: pl.DataFrame, cells: dict[tuple[str, str], list[str]]) -> None:
     """The table, with a line of group titles where there are several groups."""
     many = len({group for group, _ in cells}) > 1
     columns = [("", "Retriever"), *cells] if many else ["Retriever", *(column for _, column in cells)]
-    frame = pd.DataFrame(dict(enumerate([row_names(wide), *cells.values()])))
+    names = row_names(wide)
+    frame = pd.DataFrame(dict(enumerate([names, *cells.values()])))
     frame.columns = pd.MultiIndex.from_tuples(columns) if many else pd.Index(columns)
     # Position 0 is the index, which is hidden.
     config: Any = {
         place: st.column_config.TextColumn(width=54 if column == "Δ" else 86, alignment="right")
         for place, (_, column) in enumerate(cells, start=2)
     }
-    config[1] = st.column_config.TextColumn(width=186)
+    config[1] = st.column_config.TextColumn(width=name_width(names))
     st.dataframe(
         frame.style.map(lambda _: "font-weight: 700", subset=[frame.columns[0]]),
         hide_index=True,

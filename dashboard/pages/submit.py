@@ -71,15 +71,26 @@ def sample_of(benchmark: BenchmarkRecord) -> Path | None:
     return path if path.is_file() else None
 
 
+def rounding_note(limit: int) -> str | None:
+    """Why the uploader's own line names another limit, where it does.
+
+    The browser divides the bytes by powers of 1,000, takes the next unit beyond 500, and rounds to whole ones: 512 MiB
+    are 0.54 GB, which reads "1GB per file". Streamlit has no option for that line.
+    """
+    if limit * 2**20 <= 500 * 1000**2:
+        return None
+    return f"The line in the box rounds the limit to whole gigabytes. What counts is {limit} MB."
+
+
 def choose_file(benchmark: BenchmarkRecord) -> tuple[str, Path | BinaryIO, str] | None:
     """What is to be scored: a key that changes with the file, its bytes, its name."""
     nonce = st.session_state.get("submit_nonce", 0)
     limit = the_site().settings.limit_upload_mb
     uploaded = st.file_uploader(
-        # The limit is said here because the browser rounds it: 512 MB reads "1GB" below the button.
         f"Run file, up to {limit} MB: TREC, JSON, JSON Lines, CSV, TSV or Parquet; .gz and .zst too",
         key=f"submit_file_{nonce}",
         max_upload_size=limit,
+        help=rounding_note(limit),
     )
     sample = sample_of(benchmark)
     if uploaded is not None:

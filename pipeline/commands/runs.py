@@ -264,7 +264,8 @@ def list_runs(
     if not records:
         typer.echo("no runs yet: store one with `equirank submit RUN --benchmark B --retriever NAME`")
         return
-    _print_rows(records, ["id", "benchmark", "retriever", "method", "state", "visibility", "created"])
+    rows = [record | {"NDCG old / new": _headline(record["ndcg"])} for record in records]
+    _print_rows(rows, ["id", "benchmark", "retriever", "method", "NDCG old / new", "state", "visibility", "created"])
 
 
 def show_run(
@@ -316,6 +317,14 @@ def _print_rows(records: list[dict[str, Any]], columns: list[str]) -> None:
         schema=dict.fromkeys(columns, pl.String),
     )
     typer.echo(write_table(frame, TableFormat.PLAIN), nl=False)
+
+
+def _headline(figure: dict[str, Any]) -> str:
+    """``37.3 / 45.2 (@10)``; empty for a run without figures."""
+    if figure["old"] is None:
+        return ""
+    new = "" if figure["new"] is None else f" / {100 * figure['new']:.1f}"
+    return f"{100 * figure['old']:.1f}{new} (@{figure['k']})"
 
 
 def _cell(value: Any) -> str | None:

@@ -24,6 +24,9 @@ def list_records(site: Site, benchmark: str | None = None) -> list[dict[str, Any
             benchmark_version_id=version,
             provenances=(Provenance.UPLOADED, Provenance.MEASURED),
         )
+        figures = runs.headline_figures(session, frame["run_id"].to_list())
+    scored = {row.pop("run_id"): row for row in figures.to_dicts()}
+    no_figure = {"k": None, "old": None, "new": None}
     return [
         {
             "id": row["run_id"],
@@ -37,6 +40,7 @@ def list_records(site: Site, benchmark: str | None = None) -> list[dict[str, Any
             "answered": row["queries_answered"],
             "queries": row["queries_total"],
             "flags": row["flags"],
+            "ndcg": scored.get(row["run_id"], no_figure),
             "created": row["created_at"].isoformat(timespec="seconds"),
             "published": row["published_at"] and row["published_at"].isoformat(timespec="seconds"),
         }
