@@ -9,6 +9,7 @@ reads first and writes later would otherwise fail at once when another process w
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import time
 from collections.abc import Generator
@@ -181,12 +182,16 @@ class Database:
         except OperationalError as error:
             reason = str(error.orig).strip().splitlines()[0]
             if "no such table" in reason or "no such column" in reason:
+                if self._claims_to_be_current():
+                    raise self._damaged(reason) from None
                 raise MigrationNeeded(_level_problem(None)) from None
             if "locked" in reason or "busy" in reason:
                 raise DatabaseUnavailable(
                     f"the database {self.url} stayed locked for {_BUSY_SECONDS} s: another process holds a long "
                     "transaction; try again, or use PostgreSQL (EQUIRANK_DATABASE_URL) for many writers"
                 ) from None
+            if self.kind == "sqlite" and "Could not decode to UTF-8" in reason:
+                raise self._damaged(reason.partition(" with text ")[0]) from None
             raise DatabaseUnavailable(
                 f"the database {self.url} cannot be used ({self._without_password(reason)}): "
                 "check EQUIRANK_DATABASE_URL and that the server is running"
@@ -200,15 +205,49 @@ class Database:
                 raise MigrationNeeded(_level_problem(None)) from None
             if type(error.orig) is sqlite3.DatabaseError:
                 # Not one of its subclasses: the file itself cannot be read as a database.
-                raise DatabaseUnavailable(
-                    f"the database {self.url} is damaged ({error.orig}): restore the file from a backup, or move it "
-                    "away and start anew"
-                ) from None
+                raise self._damaged(error.orig) from None
             raise
+        except UnicodeEncodeError:
+            # Of what was asked for, not of what is stored.
+            raise
+        except (TypeError, ValueError) as error:
+            # Bytes that were overwritten within a row: text that is no UTF-8, JSON or time any more.
+            if self.kind == "sqlite" and _came_with_rows(error):
+                raise self._damaged(error) from None
+            raise
+
+    def _damaged(self, reason: object) -> DatabaseUnavailable:
+        return DatabaseUnavailable(
+            f"the database {self.url} is damaged ({reason}): restore the file from a backup, or move it away and start "
+            "anew"
+        )
+
+    def _claims_to_be_current(self) -> bool:
+        """Whether a SQLite file says that it has all tables, though one was just not found."""
+        if self.kind != "sqlite":
+            return False
+        try:
+            with contextlib.closing(sqlite3.connect(f"file:{self._url.database}?mode=ro", uri=True)) as connection:
+                row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        except (sqlite3.Error, UnicodeDecodeError):
+            return False
+        return row is not None and row[0] == _head()
 
     def _without_password(self, reason: str) -> str:
         password = self._url.password
         return reason.replace(str(password), "***") if password else reason
+
+
+def _came_with_rows(error: BaseException) -> bool:
+    """Whether an error arose where SQLAlchemy or the driver turns stored values into Python's."""
+    last = ""
+    step = error.__traceback__
+    while step is not None:
+        name = str(step.tb_frame.f_globals.get("__name__", ""))
+        # The decoder of JSON says nothing about who asked it.
+        last = last if name.startswith("json") else name
+        step = step.tb_next
+    return last.startswith("sqlalchemy.") or last == __name__
 
 
 def exclusive(session: Session, what: str) -> None:

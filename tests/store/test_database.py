@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from sqlalchemy import inspect, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, StatementError
 from sqlmodel import select
 
+from store.access import retrievers
 from store.database import Database
 from store.errors import DatabaseUnavailable, MigrationNeeded
 from store.models import BenchmarkVersion, Retriever, Table
@@ -65,6 +67,7 @@ def test_a_newer_database_is_refused(database):
 _STARTER = """
 import sys
 from pathlib import Path
+from store.access import retrievers
 from store.database import Database
 from store.settings import Settings
 database = Database(Settings(home=Path(sys.argv[1]), database_url=sys.argv[2]))
@@ -231,3 +234,35 @@ def test_a_damaged_file_is_called_damaged(tmp_path, harm):
             session.execute(select(BenchmarkVersion))
     with pytest.raises(DatabaseUnavailable, match="damaged"):
         database.migrate()
+
+
+def test_bytes_overwritten_within_rows_are_called_damage(tmp_path: Path) -> None:
+    """Every answer is whole or says that the file is damaged, wherever some bytes were overwritten."""
+    settings = Settings(home=tmp_path)
+    database = Database(settings)
+    database.migrate()
+    with database.session() as session:
+        retrievers.upsert(session, Retriever(key="some-retriever", name="Some retriever", family="family"))
+    with sqlite3.connect(tmp_path / "equirank.sqlite3") as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    whole = (tmp_path / "equirank.sqlite3").read_bytes()
+    place = whole.index(b"Some retriever")
+    for harm in (b"\xff\xfe\xff", b"\x00\x80"):
+        (tmp_path / "equirank.sqlite3").write_bytes(whole[:place] + harm + whole[place + len(harm) :])
+        with pytest.raises(DatabaseUnavailable, match="damaged"), database.reading() as session:
+            retrievers.get(session, "some-retriever")
+        database.close()
+    # A table that the file says it has, under another name.
+    (tmp_path / "equirank.sqlite3").write_bytes(whole.replace(b"retriever", b"retriewer"))
+    with pytest.raises(DatabaseUnavailable, match="damaged"), database.reading() as session:
+        retrievers.get(session, "some-retriever")
+    database.close()
+
+
+def test_a_mistake_of_the_caller_is_not_called_damage(tmp_path: Path) -> None:
+    database = Database(Settings(home=tmp_path))
+    database.migrate()
+    with pytest.raises(ValueError, match="of mine"), database.reading():
+        raise ValueError("a mistake of mine")
+    database.close()
