@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Literal
 
+from pipeline.errors import EquiRankError
 from pipeline.jobs.durable import has_jobs, is_embedded
 from pipeline.jobs.site import Site, open_site
 from store.access import benchmarks, doctor, workers
@@ -46,7 +47,7 @@ def diagnose(*, deep: bool = False) -> list[Finding]:
         findings += _guarded("artifacts", lambda: _artifacts(site, deep))
         findings += _guarded("worker", lambda: _workers(site))
         findings += _guarded("jobs", lambda: _jobs(site))
-    return [*findings, *_models(deep), *_optional()]
+    return [*findings, *_models(deep), *_language_models(site), *_optional()]
 
 
 def _guarded(subject: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
@@ -144,6 +145,37 @@ def _models(deep: bool) -> Iterator[Finding]:
             yield Finding("models", "broken", str(error))
     else:
         yield Finding("models", "ok", "MiniLM comes with the program (use --deep to compare its weights)")
+
+
+def _language_models(site: Site) -> Iterator[Finding]:
+    """Who can be asked: providers by name, never a key."""
+    from pipeline.jobs.llm_answers import asking_config
+    from pipeline.llm.providers import COMPATIBLE, providers_with_keys
+
+    try:
+        config = asking_config(site.settings)
+    except EquiRankError as error:
+        yield Finding("language models", "broken", str(error))
+        return
+    try:
+        package = f"litellm {version('litellm')}"
+    except PackageNotFoundError:
+        yield Finding("language models", "broken", "litellm is not installed: pip install litellm")
+        return
+    if config.base_url:
+        names = ", ".join(f"{provider}/…" for provider in sorted(COMPATIBLE))
+        key = "with a key" if config.api_key else "without a key"
+        yield Finding("language models", "ok", f"{package}; {names} are asked at {config.base_url}, {key}")
+    providers = providers_with_keys()
+    if providers:
+        yield Finding("language models", "ok", f"{package}; keys are set for {', '.join(providers)}")
+    elif not config.base_url:
+        yield Finding(
+            "language models",
+            "missing",
+            f"{package}, but no provider's key is set (OPENAI_API_KEY, ANTHROPIC_API_KEY, …) and no "
+            "EQUIRANK_LLM_BASE_URL; local servers such as ollama/… need none",
+        )
 
 
 def _optional() -> Iterator[Finding]:
