@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from dashboard.charts.layout import chart_config
+from dashboard.charts.layout import chart_config, escaped, told_apart
 from dashboard.charts.palette import Ground, colours, family_colour
 from dashboard.components.numbers import points
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 ROW_PIXELS = 30
+#: Letters of a name beside its line, and over it on a phone.
+_LONGEST, _LONGEST_NARROW = 52, 46
 
 CONFIG = chart_config("old-new")
 
@@ -93,7 +95,7 @@ def dumbbell_plot(
     )
     figure.update_yaxes(
         tickvals=places,
-        ticktext=_escaped(names),
+        ticktext=_escaped(told_apart(names, _LONGEST)),
         tickfont={"color": shades.text, "size": 13},
         range=[-0.7, both.height - 0.3],
         showgrid=False,
@@ -103,7 +105,7 @@ def dumbbell_plot(
         showticklabels=not narrow,
     )
     if narrow:
-        for name, y in zip(_escaped(names), places, strict=True):
+        for name, y in zip(_escaped(told_apart(names, _LONGEST_NARROW)), places, strict=True):
             figure.add_annotation(
                 x=0, xref="paper", xanchor="left", y=y + 0.42, yanchor="middle", showarrow=False, text=name,
                 font={"color": shades.text, "size": 13}, bgcolor=shades.ground, borderpad=1,
@@ -121,5 +123,4 @@ def dumbbell_plot(
 
 
 def _escaped(names: list[str]) -> list[str]:
-    """Plotly reads a few HTML tags in texts; names are shown as they are written."""
-    return [name.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") for name in names]
+    return [escaped(name) for name in names]

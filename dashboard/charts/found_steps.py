@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from dashboard.charts.layout import chart_config, escaped, kept_apart, lay_out, shortened
+from dashboard.charts.layout import chart_config, escaped, kept_apart, lay_out, shortened, told_apart
 from dashboard.charts.palette import Ground, colours, family_colour
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 CONFIG = chart_config("equivalents-by-rank")
 HEIGHT = 290
-SHORTEST = 20
-DEEPEST = 100
+#: The axis ends at the first of these that holds everything found.
+_ENDS = (20, 50, 100)
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
 
@@ -49,7 +49,8 @@ def found_steps(runs: Sequence[Steps], k: int, ground: Ground, *, narrow: bool =
 
     shades = colours(ground)
     deepest = max([int(run.steps["rank"].max() or 0) for run in runs] + [k])  # type: ignore[arg-type]
-    last = SHORTEST if deepest <= SHORTEST else DEEPEST
+    last = next((end for end in _ENDS if deepest <= end), _ENDS[-1])
+    said = told_apart([run.name for run in runs], 13 if narrow else 24)
     most = max([int(run.steps["equivalents"].max() or 0) for run in runs] + [1])  # type: ignore[arg-type]
     figure = go.Figure()
     figure.add_vline(x=k, line={"color": shades.muted, "width": 1, "dash": "dot"}, layer="below")
@@ -59,7 +60,7 @@ def found_steps(runs: Sequence[Steps], k: int, ground: Ground, *, narrow: bool =
     )  # fmt: skip
     seen: dict[str, int] = {}
     ends = []
-    for run in runs:
+    for run, name in zip(runs, said, strict=True):
         paint = family_colour(run.family, ground)
         dash = _DASHES[seen.setdefault(paint, 0) % len(_DASHES)]
         seen[paint] += 1
@@ -67,7 +68,7 @@ def found_steps(runs: Sequence[Steps], k: int, ground: Ground, *, narrow: bool =
         found = steps.filter(pl.col("role") == "equivalent")
         end = int(found["equivalents"].max() or 0)  # type: ignore[arg-type]
         figure.add_scatter(
-            x=[0.5, *found["rank"], min(last, max(run.depth, 1))],
+            x=[1 - 0.03 * last, *found["rank"], min(last, max(run.depth, 1))],
             y=[0, *found["equivalents"], end],
             mode="lines",
             line={"shape": "hv", "color": paint, "width": 2.5, "dash": dash},
@@ -86,13 +87,13 @@ def found_steps(runs: Sequence[Steps], k: int, ground: Ground, *, narrow: bool =
                     "symbol": symbol, "color": paint, "size": 6 if role == "equivalent" else 12, "line": {"width": 2},
                 },
                 hovertext=[
-                    f"{escaped(run.name)}, rank {rank}: {words} {escaped(shortened(name or '', 60))}"
-                    for rank, name in rows.select("rank", "name").iter_rows()
+                    f"{escaped(run.name)}, rank {rank}: {words} {escaped(shortened(tool or '', 60))}"
+                    for rank, tool in rows.select("rank", "name").iter_rows()
                 ],
                 hoverinfo="text",
                 cliponaxis=False,
             )  # fmt: skip
-        ends.append((float(end), f"{shortened(run.name, 13 if narrow else 24)} {end}", paint))
+        ends.append((float(end), f"{name} {end}", paint))
     spots = kept_apart([end for end, _, _ in ends], 1.15 * most * 20 / (HEIGHT - 70), 0.0, 1.1 * most)
     for spot, (_, words, paint) in zip(spots, ends, strict=True):
         figure.add_annotation(
@@ -102,8 +103,9 @@ def found_steps(runs: Sequence[Steps], k: int, ground: Ground, *, narrow: bool =
     longest = max(len(words) for _, words, _ in ends)
     lay_out(figure, shades, height=HEIGHT, left=44, right=min(16 + 7 * longest, 210))
     figure.update_xaxes(
-        range=[0.5, last + 0.2],
-        tickvals=sorted({1, 5, 10, 15, 20} | {k}) if last == SHORTEST else sorted({1, 20, 40, 60, 80, 100} | {k}),
+        # Room for a mark at the first rank beside the other axis's figures.
+        range=[1 - 0.03 * last, last + 0.2],
+        tickvals=sorted({1, k, *range(last // 4, last + 1, last // 4)}),
         title={"text": "rank", "font": {"size": 13, "color": shades.faint}},
     )
     step = max(1, -(-most // 6))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from dashboard.charts.layout import chart_config, escaped, kept_apart, lay_out, shortened
+from dashboard.charts.layout import chart_config, escaped, kept_apart, lay_out, told_apart
 from dashboard.charts.palette import Ground, colours
 from dashboard.components.numbers import points
 
@@ -57,10 +57,12 @@ def four_way_bars(splits: pl.DataFrame, ground: Ground, *, narrow: bool = False)
             orientation="h",
             marker={"color": paint, "line": {"color": shades.ground, "width": 1}},
             width=0.5 if narrow else 0.68,
-            text=[points(share / 100) if share >= _WRITTEN_FROM else "" for share in shares],
+            text=[points(share / 100) if share >= _WRITTEN_FROM * (2 if narrow else 1) else "" for share in shares],
             textposition="inside",
             insidetextanchor="middle",
             textangle=0,
+            # Never smaller to fit: what does not fit is left out above.
+            constraintext="none",
             textfont={"color": ink, "size": 14},
             hovertext=[
                 f"{escaped(name)}: {WORDS[found].replace('<br>', ' ')} {points(share / 100)} % ({queries} of {n})"
@@ -71,15 +73,15 @@ def four_way_bars(splits: pl.DataFrame, ground: Ground, *, narrow: bool = False)
         middles.append(start + shares[0] / 2)
         start += shares[0]
     gap = 24.0 if narrow else 9.0
-    spots = kept_apart(middles, gap, 0 if not narrow else 4, 100 if not narrow else 94)
-    top = len(names) - (0.35 if narrow else 0.45)
+    spots = kept_apart(middles, gap, 4 if narrow else 2, 93 if narrow else 97)
+    top = len(names) - 0.45
     for spot, (found, words) in zip(spots, WORDS.items(), strict=True):
         accent = found == "only_equivalent"
         figure.add_annotation(
             x=spot, y=top, text=f"<b>{words}</b>" if accent else words, showarrow=False, yanchor="bottom",
             font={"size": 13, "color": shades.accent if accent else shades.faint},
         )  # fmt: skip
-    lay_out(figure, shades, height=(ROW_PIXELS + 12 * narrow) * len(names) + 120, top=52, left=8)
+    lay_out(figure, shades, height=(ROW_PIXELS + 12 * narrow) * len(names) + 120, top=52, left=8, right=18)
     figure.update_layout(barmode="stack", bargap=0.2)
     figure.update_xaxes(
         range=[0, 100],
@@ -89,16 +91,16 @@ def four_way_bars(splits: pl.DataFrame, ground: Ground, *, narrow: bool = False)
     figure.update_yaxes(range=[-0.6, len(names) - 0.4], showgrid=False)
     if narrow:
         figure.update_yaxes(showticklabels=False)
-        for name, place in zip(names, places, strict=True):
+        for name, place in zip(told_apart(names, 40), places, strict=True):
             if len(names) > 1:
                 figure.add_annotation(
-                    x=0, y=place - 0.25, text=escaped(shortened(name, 40)), showarrow=False, xanchor="left",
+                    x=0, y=place - 0.25, text=escaped(name), showarrow=False, xanchor="left",
                     yanchor="top", font={"size": 13, "color": shades.text},
                 )  # fmt: skip
     else:
         figure.update_yaxes(
             tickvals=places,
-            ticktext=[escaped(shortened(name, 34)) + "  " for name in names],
+            ticktext=[escaped(name) + "  " for name in told_apart(names, 34)],
             tickfont={"color": shades.text, "size": 13},
             automargin=True,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,22 @@ def escaped(text: str) -> str:
 def shortened(text: str, longest: int) -> str:
     """At most ``longest`` characters, the cut marked with an ellipsis."""
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+
+
+def told_apart(names: Sequence[str], longest: int) -> list[str]:
+    """Names of at most ``longest`` characters: those that would then begin alike keep their end and lose their middle.
+
+    ``Qwen3-Embedding-0.6B`` and ``Qwen3-Embedding-4B`` must not both become ``Qwen3-Embed…``.
+    """
+    cut = [shortened(name, longest) for name in names]
+    if len(set(cut)) == len(set(names)):
+        return cut
+    alike = Counter(short for _, short in {*zip(names, cut, strict=True)})
+    head, tail = (longest - 1) // 2, longest // 2
+    return [
+        short if alike[short] == 1 or len(name) <= longest else f"{name[:head].rstrip()}…{name[-tail:].lstrip()}"
+        for name, short in zip(names, cut, strict=True)
+    ]
 
 
 def kept_apart(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from dashboard.charts.layout import axis, chart_config, escaped, kept_apart, lay_out, shortened
+from dashboard.charts.layout import axis, chart_config, escaped, kept_apart, lay_out, told_apart
 from dashboard.charts.palette import Ground, colours, family_colour
 from dashboard.components.numbers import points
 
@@ -62,7 +62,7 @@ def rank_cdf(panels: Sequence[Panel], k: int, ground: Ground, *, narrow: bool = 
         shared_yaxes=True,
         horizontal_spacing=0.03,
         vertical_spacing=0.24 / down if down > 1 else 0.0,
-        subplot_titles=[f"<b>{escaped(shortened(panel.name, 38))}</b>" for panel in panels],
+        subplot_titles=[f"<b>{escaped(name)}</b>" for name in told_apart([panel.name for panel in panels], 38)],
     )
     figure.update_annotations(font={"size": 14, "color": shades.text})
     lay_out(figure, shades, height=PANEL_HEIGHT * down + 50, left=44, top=34)
@@ -109,7 +109,8 @@ def rank_cdf(panels: Sequence[Panel], k: int, ground: Ground, *, narrow: bool = 
         # The room right of the last rank is for the labels.
         room = 0.42 if across < 3 and not narrow else 0.6
         figure.update_xaxes(
-            range=[1, last + room * (last - 1)],
+            # The axes' first figures, 0 and 1, must not touch.
+            range=[1 - 0.03 * (last - 1), last + room * (last - 1)],
             tickvals=sorted({1, 5, 10, 15, 20, k} & set(range(1, last + 1))),
             row=row,
             col=column,

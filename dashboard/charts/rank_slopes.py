@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from dashboard.charts.layout import chart_config, escaped, lay_out, shortened
+from dashboard.charts.layout import chart_config, escaped, lay_out, told_apart
 from dashboard.charts.palette import Ground, colours, family_colour
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def rank_slope_plot(rows: pl.DataFrame, ground: Ground, *, narrow: bool = False)
     # Every row has a line of its own on both sides, also where several share a rank.
     left = {name: place for place, name in enumerate(rows.sort("rank_old", "rank_new", "name")["name"])}
     right = {name: place for place, name in enumerate(rows.sort("rank_new", "rank_old", "name")["name"])}
-    longest = 15 if narrow else 40
+    said = dict(zip(rows["name"], told_apart(rows["name"].to_list(), 15 if narrow else 40), strict=True))
     for row in rows.iter_rows(named=True):
         name, change = row["name"], row["rank_change"]
         moves = change != 0
@@ -46,7 +46,7 @@ def rank_slope_plot(rows: pl.DataFrame, ground: Ground, *, narrow: bool = False)
             marker={"size": 6, "color": paint}, hovertext=[escaped(words)] * 2, hoverinfo="text",
         )  # fmt: skip
         mark = "" if not moves else f"  {'▲' if change > 0 else '▼'} {abs(change)}"
-        shown = escaped(shortened(name, longest))
+        shown = escaped(said[name])
         ends = (
             (0, f"{shown}  {row['rank_old']}", "right", -8, y[0]),
             (1, f"{row['rank_new']}  {shown}{mark}", "left", 8, y[1]),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from dashboard.charts.layout import axis, chart_config, escaped, kept_apart, lay_out, shortened
+from dashboard.charts.layout import axis, chart_config, escaped, kept_apart, lay_out, told_apart
 from dashboard.charts.palette import Ground, colours, family_colour
 from dashboard.components.numbers import points, whole
 
@@ -66,7 +66,8 @@ def redundancy_lines(lines: Sequence[LiftLine], figure_name: str, ground: Ground
     room = high - low
     ends = [100 * line.groups["lift"][-1] for line in lines]
     spots = kept_apart(ends, 0.065 * room, low, high + 0.02 * room)
-    for line, spot in zip(lines, spots, strict=True):
+    said = told_apart([line.name for line in lines], 16 if narrow else 44)
+    for line, spot, name in zip(lines, spots, said, strict=True):
         paint = family_colour(line.family, ground)
         lifts = line.groups["lift"].to_list()
         figure.add_scatter(
@@ -83,7 +84,7 @@ def redundancy_lines(lines: Sequence[LiftLine], figure_name: str, ground: Ground
             hoverinfo="text",
         )
         figure.add_annotation(
-            x=places[-1], y=spot, text=escaped(shortened(line.name, 16 if narrow else 44)), xanchor="left", xshift=10,
+            x=places[-1], y=spot, text=escaped(name), xanchor="left", xshift=10,
             showarrow=False, font={"color": paint, "size": 13},
         )  # fmt: skip
     # The room right of the last group is for the names.

@@ -8,7 +8,11 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
+from dashboard.charts.count_bars import count_bars, gathered
 from dashboard.charts.dumbbell_plot import dumbbell_plot
+from dashboard.charts.four_way_bars import four_way_bars
+from dashboard.charts.layout import shortened, told_apart
+from dashboard.charts.length_curves import Lengths, length_bins, length_curves
 from dashboard.charts.palette import DARK, LIGHT, Colours, Ground, family_colour
 from dashboard.charts.pareto_plot import axis_ticks, frontier, label_spots, pareto_plot
 from dashboard.charts.row_dumbbell import MARGIN, WIDTH, row_dumbbell, shared_range
@@ -156,3 +160,58 @@ def test_small_differences_of_score_look_small_and_zero_costs_are_drawn() -> Non
     low, high = figure.layout.yaxis.range
     assert high - low >= 10 and figure.layout.xaxis.type == "linear"
     assert pareto_plot(costly(), score_name="s", cost_name="c", write=str, ground=Ground.DARK, narrow=False) is not None
+
+
+def test_names_cut_for_a_phone_stay_different() -> None:
+    names = ["Qwen3-Embedding-0.6B", "Qwen3-Embedding-4B", "Qwen3-Embedding-8B", "BM25", "Tool-Embed-Something-4B"]
+    cut = told_apart(names, 15)
+    assert len(set(cut)) == len(names) and max(map(len, cut)) <= 15
+    assert cut[0].endswith("0.6B") and cut[3:] == ["BM25", shortened(names[4], 15)]
+    assert told_apart(["same", "same"], 3) == ["sa…", "sa…"]
+
+
+@pytest.mark.parametrize("narrow", [True, False])
+def test_every_part_of_the_split_is_named_within_the_drawing(narrow: bool) -> None:
+    found = ["both", "only_truth", "only_equivalent", "neither"]
+    rows = {"found": found, "queries": [80, 2, 16, 2], "n": [100] * 4, "fraction": [0.8, 0.02, 0.16, 0.02]}
+    splits = pl.concat([pl.DataFrame({"name": [name] * 4} | rows) for name in ("A", "B")])
+    figure = four_way_bars(splits, Ground.LIGHT, narrow=narrow)
+    low, high = figure.layout.yaxis.range
+    words = [note for note in figure.layout.annotations if "label" in note.text or "neither" in note.text]
+    # Plotly leaves out what stands outside of the axes.
+    assert len(words) == 2 and all(low <= note.y <= high and 0 <= note.x <= 100 for note in words)
+
+
+def test_long_tails_are_gathered_and_nothing_is_lost() -> None:
+    counted = pl.DataFrame({"value": [1, 3, 7, 51, 100, 5000], "n": [4, 1, 2, 1, 1, 1]})
+    bins = gathered(counted)
+    assert bins["bin"].to_list()[:5] == ["1", "2", "3", "4", "5"]
+    assert dict(bins.select("bin", "n").iter_rows())["51–100"] == 2
+    assert bins["bin"].to_list()[-1].startswith("more than 1")
+    assert bins["n"].sum() == 10 and bins["share"].sum() == pytest.approx(1.0)
+    assert list(count_bars(bins, counts="c", of="queries", ground=Ground.DARK).data[0].x)[0] == pytest.approx(40.0)
+    assert gathered(counted.head(0)).is_empty()
+
+
+def test_lengths_lie_in_their_bins() -> None:
+    counted = pl.DataFrame({"value": [0, 1, 8, 9, 64, 1000], "n": [1, 1, 1, 1, 1, 5]})
+    bins = length_bins(counted)
+    assert bins["n"].sum() == 9 and bins["share"].sum() == pytest.approx(0.9), "blank documents are in no bin"
+    for value in (1, 8, 9, 64, 1000):
+        inside = bins.filter((pl.col("low") <= value * (1 + 1e-9)) & (pl.col("high") > value * (1 + 1e-9)))
+        assert inside.height == 1 and inside["n"][0] >= 1, value
+    assert bins["high"][:-1].to_list() == bins["low"][1:].to_list()
+
+
+def test_medians_of_tools_and_skills_are_marked_in_their_colours() -> None:
+    tool, skill = (
+        Lengths(kind, kind, length_bins(pl.DataFrame({"value": [n], "n": [3]})), n)
+        for kind, n in (("tool", 100), ("skill", 900))
+    )
+    figure = length_curves([tool, skill], Ground.LIGHT)
+    assert [shape.x0 for shape in figure.layout.shapes] == [100, 900]
+    assert len({shape.line.color for shape in figure.layout.shapes}) == 2
+    assert [note.text for note in figure.layout.annotations] == ["<b>tool</b>: median 100", "<b>skill</b>: median 900"]
+    assert figure.layout.xaxis.type == "log"
+    empty = Lengths("none", "tool", length_bins(pl.DataFrame({"value": [0], "n": [3]})), 0)
+    assert length_curves([empty], Ground.DARK) is not None
