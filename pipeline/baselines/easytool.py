@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pipeline.baselines.asking import ask_all, pending_count, total_usage, usage_of
 from pipeline.baselines.result import BaselineResult, Failed, method_hash
 from pipeline.benchmark import Benchmark
 from pipeline.errors import UsageError
 from pipeline.formats.messages import plural
+from pipeline.llm.asking import ask_all, pending_count, total_usage, usage_of
 from pipeline.llm.prompts import load_prompt
 from pipeline.llm.records import Answer, Asker, Failure, Question, Usage
 from pipeline.retrieval.contract import Preset

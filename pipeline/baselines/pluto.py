@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.baselines.asking import ask_all, pending_count, total_usage, usage_of
 from pipeline.baselines.pluto_actions import MOST, fresh_actions, majority_stops, pick
 from pipeline.baselines.pluto_grounding import GroundedTools, GroundingSettings
 from pipeline.baselines.result import Failed
 from pipeline.baselines.text_scores import FloatArray, TextScores, parts
 from pipeline.errors import UsageError
+from pipeline.llm.asking import ask_all, pending_count, total_usage, usage_of
 from pipeline.llm.prompts import fence, load_prompt
 from pipeline.llm.records import Answer, Asker, Failure, Outcome, Question, Sampling, Usage
 from pipeline.retrieval.progress import CancelledCallback, ProgressCallback, Stage

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.baselines.asking import ask_all, pending_count, total_usage, usage_of
 from pipeline.baselines.result import Failed
 from pipeline.baselines.text_scores import TextScores, parts
+from pipeline.llm.asking import ask_all, pending_count, total_usage, usage_of
 from pipeline.llm.prompts import load_prompt
 from pipeline.llm.records import Answer, Asker, Failure, Outcome, Question, Usage
 from pipeline.retrieval.progress import CancelledCallback, ProgressCallback

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pipeline.baselines.asking import total_usage
 from pipeline.baselines.pluto import PLAN_PROMPT, SELECT_PROMPT, Fill, PlutoSettings, ordered, plan_and_retrieve
 from pipeline.baselines.pluto_grounding import EDIT_PROMPT, USE_CASES_PROMPT, ground
 from pipeline.baselines.result import BaselineResult, method_hash
@@ -14,6 +13,7 @@ from pipeline.baselines.text_scores import TextScores, text_scores
 from pipeline.benchmark import Benchmark
 from pipeline.errors import UsageError
 from pipeline.formats.messages import plural
+from pipeline.llm.asking import total_usage
 from pipeline.llm.prompts import load_prompt
 from pipeline.llm.records import Asker
 from pipeline.retrieval.contract import Preset
