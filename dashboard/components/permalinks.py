@@ -16,6 +16,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from dashboard.current_site import the_site
+from pipeline.jobs.public_address import public_address
 
 BIND: Any = "query-params"
 
@@ -150,7 +151,7 @@ def full_address(path: str) -> str:
     settings = the_site().settings
     opened = urlsplit(st.context.url or "")
     if "public_url" in settings.model_fields_set or not opened.netloc:
-        return settings.public_url + path
+        return public_address(settings) + path
     # Nobody said what the public address is: a server on another port than the usual one must not print links
     # that lead elsewhere.
     return f"{opened.scheme}://{opened.netloc}{path}"

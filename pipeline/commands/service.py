@@ -27,6 +27,7 @@ def serve(
     """Start the site, with a worker for its jobs; a new home gets its tables, demo benchmarks and published figures."""
     from pipeline.jobs.durable import is_embedded
     from pipeline.jobs.first_start import prepared_site
+    from pipeline.jobs.public_address import note_address
     from pipeline.jobs.serving import server_command, worker_command
     from pipeline.jobs.supervisor import supervisor_command
     from pipeline.jobs.warm_up import warm_up
@@ -36,6 +37,7 @@ def serve(
     address, number = host or site.settings.host, port or site.settings.port
     command, environment, folder = server_command(site.settings, address, number)
     environment = os.environ | environment
+    note_address(site.settings, address, number)
     _say(f"EquiRank is starting at http://{address}:{number} (stop it with Ctrl-C)")
     if is_embedded(site):
         command = supervisor_command(command, worker_command(), folder)

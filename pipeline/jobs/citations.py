@@ -6,6 +6,7 @@ import re
 import unicodedata
 from urllib.parse import urlencode
 
+from pipeline.jobs.public_address import public_address
 from pipeline.jobs.site import Site
 from store.records import BenchmarkRecord, RetrieverRecord, RunRecord
 
@@ -38,7 +39,7 @@ def citation_key(*parts: str) -> str:
 
 def benchmark_address(site: Site, benchmark: BenchmarkRecord) -> str:
     """The address of a version's card."""
-    return f"{site.settings.public_url}/benchmarks?{urlencode({'bm_benchmark': benchmark.name}, safe='@')}"
+    return f"{public_address(site.settings)}/benchmarks?{urlencode({'bm_benchmark': benchmark.name}, safe='@')}"
 
 
 def benchmark_bibtex(benchmark: BenchmarkRecord, address: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from importlib.metadata import version as package_version
 from typing import Any
 
+from pipeline.jobs.public_address import public_address
 from pipeline.jobs.site import Site
 from store.access import benchmarks, retrievers, submissions
 from store.records import BenchmarkRecord, RetrieverRecord, RunRecord, SubmissionRecord
@@ -14,7 +15,7 @@ from store.records import BenchmarkRecord, RetrieverRecord, RunRecord, Submissio
 
 def run_address(site: Site, run: RunRecord) -> str:
     """The address of a run's page without a private token: cards and citations are passed on."""
-    return f"{site.settings.public_url}/run?run={run.id}"
+    return f"{public_address(site.settings)}/run?run={run.id}"
 
 
 def run_card(site: Site, run: RunRecord) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pipeline.errors import RunFileError, UsageError
 from pipeline.formats.ranking import ranking_frame
 from pipeline.formats.run_file import read_run
 from pipeline.jobs.benchmark_library import Library, load_compiled
+from pipeline.jobs.public_address import public_address
 from pipeline.jobs.site import Site
 from pipeline.run import Order, RunReading
 from pipeline.scoring.averages import summarise
@@ -302,7 +303,7 @@ def permalink(site: Site, run_id: str) -> str:
     query = {"run": run.id}
     if run.visibility == Visibility.PRIVATE.value and run.private_token:
         query["token"] = run.private_token
-    return f"{site.settings.public_url}/run?{urlencode(query)}"
+    return f"{public_address(site.settings)}/run?{urlencode(query)}"
 
 
 def _digest(source: Path | BinaryIO) -> tuple[str, int]:
