@@ -17,7 +17,7 @@ _SHOWN = 20
 _KINDS = {bool: "a truth value", int: "a number", float: "a number", dict: "an object", list: "a list", str: "text"}
 
 
-class RowFault(Exception):
+class RowFault(MftrError):
     """What is wrong with one row, in words."""
 
 
