@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -18,12 +19,18 @@ from pipeline.llm.stores import AnswerStore
 #: OpenAI's bounds on one batch file: 50,000 requests, 200 MB.
 MOST_LINES = 50_000
 MOST_BYTES = 190_000_000
+#: OpenAI's models that think first take no sampling arguments and count their thoughts as part of the answer.
+_REASONING = re.compile(r"openai/(o[0-9]|gpt-5)")
 
 
 def batch_line(question: Question, answer_format: AnswerFormat = AnswerFormat.JSON_SCHEMA) -> str:
     """One request; its ``custom_id`` is the question's key, its model goes without the provider."""
     model = question.model.split("/", 1)[-1]
     body = {"model": model} | chat_body(question, answer_format)
+    if _REASONING.match(question.model):
+        # Live, litellm makes this change.
+        body["max_completion_tokens"] = body.pop("max_tokens")
+        body = {name: value for name, value in body.items() if name not in {"temperature", "top_p"}}
     request = {"custom_id": question.key, "method": "POST", "url": "/v1/chat/completions", "body": body}
     return json.dumps(request, ensure_ascii=True, separators=(",", ":"))
 

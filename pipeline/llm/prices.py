@@ -64,7 +64,7 @@ def price_of(model: str, registered: Mapping[str, Price]) -> Price | None:
     try:
         prompt = _highest(entry, "input_cost_per_token")
         completion = _highest(entry, "output_cost_per_token", "output_cost_per_reasoning_token")
-    except KeyError:
+    except (KeyError, TypeError, ValueError):
         return None
     return Price(
         prompt, completion, entry.get("input_cost_per_token_batches"), entry.get("output_cost_per_token_batches")

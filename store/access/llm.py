@@ -193,18 +193,20 @@ def add_ended(session: Session, scope: str, calls: Sequence[tuple[NewCall, CallE
 
 def put_answers(session: Session, records: Sequence[AnswerRecord]) -> None:
     """Keep answers and failures: the first answer of a key stays, a failure gives way to an answer."""
-    rows = [{**{name: getattr(item, name) for name in _ANSWER_COLUMNS}, "created_at": utc_now()} for item in records]
-    for state in ("answer", "failure"):
-        chosen = [row for row in rows if row["state"] == state]
-        if not chosen:
-            continue
-        table = LlmAnswer.__table__  # type: ignore[attr-defined]
-        statement = _insert(session)(table)
-        changed = {name: statement.excluded[name] for name in (*_ANSWER_COLUMNS[1:], "created_at")}
-        session.execute(
-            statement.on_conflict_do_update(index_elements=["key"], set_=changed, where=table.c.state == "failure"),
-            chosen,
-        )
+    if not records:
+        return
+    now = utc_now()
+    table = LlmAnswer.__table__  # type: ignore[attr-defined]
+    statement = _insert(session)(table)
+    changed = {name: statement.excluded[name] for name in (*_ANSWER_COLUMNS[1:], "created_at")}
+    # By key: two writers of the same answers must not wait for each other in a circle.
+    rows = [
+        {name: getattr(item, name) for name in _ANSWER_COLUMNS} | {"created_at": now}
+        for item in sorted(records, key=lambda item: item.key)
+    ]
+    session.execute(
+        statement.on_conflict_do_update(index_elements=["key"], set_=changed, where=table.c.state == "failure"), rows
+    )
 
 
 def forget_failures(session: Session, purpose: str | None = None) -> int:
