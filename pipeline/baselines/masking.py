@@ -54,7 +54,7 @@ def top_level_fields(documents: Sequence[str]) -> dict[str, int]:
     """The top-level keys of the documents that are JSON objects, the most frequent first, and how many have each."""
     counts: Counter[str] = Counter()
     for text in documents:
-        counts.update(json_object(text) or ())
+        counts.update(list(json_object(text) or ()))
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
