@@ -77,6 +77,13 @@ class DenseFields:
             best_of_texts(rows @ held.tools[first : first + _COLUMNS].T, bounds - bounds[0], first, out)
         return out
 
+    def text_scores(self, field: Field, query: int) -> FloatArray:
+        """See ``FieldScorer``."""
+        texts, held = self.queries[field], self.embeddings[field]
+        places = texts.places[texts.offsets[query] : texts.offsets[query + 1]]
+        scores: FloatArray = held.queries[places] @ held.tools.T
+        return scores
+
 
 @dataclass(frozen=True, eq=False)
 class DenseTexts:

@@ -100,18 +100,17 @@ def scale_tools(scores, filled, impute, standardise):  # type: ignore[no-untyped
             if filled[tool]:
                 mean += scores[query, tool]
         mean /= count
-        if impute:
-            for tool in range(scores.shape[1]):
-                if not filled[tool]:
-                    scores[query, tool] = mean
+        absent = mean if impute else 0.0
+        factor = 1.0
         if standardise:
             spread = 0.0
             for tool in range(scores.shape[1]):
                 if filled[tool]:
                     spread += (scores[query, tool] - mean) ** 2
             factor = _inverse_deviation(spread / count, mean)
-            for tool in range(scores.shape[1]):
-                scores[query, tool] = (scores[query, tool] - mean) * factor
+        for tool in range(scores.shape[1]):
+            score = np.float64(scores[query, tool]) if filled[tool] else absent
+            scores[query, tool] = (score - mean) * factor if standardise else score
 
 
 @numba.njit(cache=True, nogil=True)

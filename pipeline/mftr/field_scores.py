@@ -51,6 +51,9 @@ class FieldScorer(Protocol):
             float32 (end − start, texts), a new array; 0 for a query without texts of the field.
         """
 
+    def text_scores(self, field: Field, query: int) -> FloatArray:
+        """φ of each of one query's texts of the field; float32 (query's texts, texts)."""
+
 
 @dataclass(frozen=True, eq=False)
 class FieldScores:

@@ -54,3 +54,10 @@ class Bm25Fields:
         bounds = texts.offsets[start : end + 1]
         words = [texts.texts[place] for place in texts.places[bounds[0] : bounds[-1]].tolist()]
         return self._indexes[field].best_scores(words, bounds - bounds[0])
+
+    def text_scores(self, field: Field, query: int) -> npt.NDArray[np.float32]:
+        """See ``FieldScorer``."""
+        texts, index = self.queries[field], self._indexes[field]
+        places = texts.places[texts.offsets[query] : texts.offsets[query + 1]].tolist()
+        words = [texts.texts[place] for place in places]
+        return index.best_scores(words, np.arange(len(words) + 1, dtype=np.int64))
