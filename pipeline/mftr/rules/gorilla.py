@@ -26,10 +26,10 @@ def matches(document: Mapping[str, Any]) -> bool:
 
 def read(tool_id: str, document: Mapping[str, Any]) -> StandardizedTool:
     """One record of APIBench."""
-    purpose = joined(tidy(document.get("functionality")), tidy(document.get("domain")))
+    purpose = (tidy(document.get(key)) for key in ("functionality", "domain"))
     return StandardizedTool(
         tool_id,
-        joined(record.description(document), purpose),
+        joined(record.description(document), *purpose),
         settle(_arguments(document.get("api_arguments"))),
         record.response({key: value for key, value in document.items() if key != "performance"}, References(document)),
         read_examples({key: value for key, value in document.items() if key != "example"}, record.name(document)),

@@ -26,6 +26,12 @@ _REQUIRED = re.compile(
     r"|(?<!非)(?:必填|必需)",
     re.IGNORECASE,
 )
+_NAMED = re.compile(
+    r"""\boptional\s+(?:parameters?|arguments?|inputs?|fields?)\b[^.'"`]{0,40}
+        (?P<names>['"`]\w{1,60}['"`](?:\s*(?:,|and|or|&)?\s*(?:and\s+)?['"`]\w{1,60}['"`]){0,30})""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_NAME = re.compile(r"['\"`](\w{1,60})['\"`]")
 #: Characters looked at: a parameter that may be left out says so early.
 _LOOKED_AT = 2_000
 _WORDS = {
@@ -56,3 +62,10 @@ def flag(value: object) -> bool | None:
     if isinstance(value, str | int):
         return _WORDS.get(str(value)[:20].strip().lower())
     return None
+
+
+def named_optional(text: str) -> frozenset[str]:
+    """Names that a description lists as optional: ``two optional parameters - 'a' and 'b'``."""
+    if "optional" not in text.lower():
+        return frozenset()
+    return frozenset(name for found in _NAMED.finditer(text[:_LOOKED_AT]) for name in _NAME.findall(found["names"]))

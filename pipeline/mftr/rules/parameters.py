@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pipeline.mftr.rules.optional import flag, says_required
+from pipeline.mftr.rules.optional import flag, named_optional, says_required
 from pipeline.mftr.rules.references import References
 from pipeline.mftr.rules.types import read_type, schema_type
 from pipeline.mftr.rules.values import name_of, parse_json, stored, tidy
@@ -61,20 +61,27 @@ def _blank(value: Json) -> bool:
     return value is None or value in ([], {}) or (isinstance(value, str) and not value.strip())
 
 
-def settle(drafts: Iterable[Draft]) -> tuple[Parameter, ...]:
+def settle(drafts: Iterable[Draft], description: str = "") -> tuple[Parameter, ...]:
     """Parameters of distinct names, each required or optional.
 
     Of two drafts with one name the first stands, with what only the second states. Marks go before words; where the
     document marks any parameter as required, the unmarked ones are optional, else required unless they say otherwise.
+
+    Args:
+        drafts: in document order.
+        description: the tool's description, which may name parameters as optional.
     """
     merged: dict[str, Draft] = {}
     for draft in drafts:
         if draft.name:
             merged[draft.name] = _merged(merged[draft.name], draft) if draft.name in merged else draft
     unmarked = not any(draft.marked for draft in merged.values())
+    optional = named_optional(description)
     parameters = []
     for draft in merged.values():
         said = draft.marked if draft.marked is not None else says_required(draft.description)
+        if said is None and draft.name in optional:
+            said = False
         parameters.append(draft.parameter(unmarked if said is None else said))
     return tuple(parameters)
 
@@ -220,11 +227,11 @@ def _map_drafts(value: Mapping[str, Any], references: References) -> list[Draft]
 
 
 _TYPE_WORDS = frozenset(
-    """
-    string str text integer int number float double boolean bool array list object dict map tuple set date datetime
-    file bytes image audio video any
-    """.split()
-)
+    (
+        "string", "str", "text", "integer", "int", "number", "float", "double", "boolean", "bool", "array", "list",
+        "object", "dict", "map", "tuple", "set", "date", "datetime", "file", "bytes", "image", "audio", "video", "any",
+    )
+)  # fmt: skip
 
 
 def text_draft(name: str, text: str) -> Draft:

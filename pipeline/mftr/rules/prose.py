@@ -56,6 +56,8 @@ _SPOKEN = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _LINES = 2_000
+#: Longer texts after numpydoc's `` : `` are no types.
+_TYPE_LENGTH = 60
 
 
 @dataclass
@@ -132,21 +134,27 @@ def read_items(lines: Sequence[str], names: Sequence[str] = ()) -> Iterator[Draf
         yield from _items_of_line(text, names)
         return
     indent, draft = None, None
-    for raw in lines:
-        if not raw.strip():
-            continue
+    filled = [line for line in lines if line.strip()]
+    for raw, following in zip(filled, [*filled[1:], ""], strict=True):
         line = _BULLET.sub("", raw)
-        depth = len(raw) - len(raw.lstrip())
+        depth = _depth(raw)
         found = _ITEM.match(line) if indent is None or depth <= indent else None
         if found and (found["text"] is not None or found["type"] or _BULLET.match(raw) or found["name"] in names):
             indent = depth if indent is None else indent
             if draft:
                 yield draft
-            draft = _draft(found["name"], found["type"] or "", found["text"] or "")
+            kind, text = found["type"] or "", found["text"] or ""
+            if not kind and len(text) <= _TYPE_LENGTH and " : " in line and _depth(following) > depth:
+                kind, text = text, ""
+            draft = _draft(found["name"], kind, text)
         elif draft:
             draft = replace(draft, description=tidy(f"{draft.description} {line.strip()}"))
     if draft:
         yield draft
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _starts_items(lines: Sequence[str]) -> bool:

@@ -68,10 +68,11 @@ def read(tool_id: str, document: Mapping[str, Any]) -> StandardizedTool:
     """A record with any of the known keys."""
     references = References(document)
     prose = read_prose(first_text(document, *DESCRIPTION_KEYS)) if _written_out(document) else None
+    said = prose.description if prose else description(document)
     return StandardizedTool(
         tool_id,
-        prose.description if prose else description(document),
-        settle(parameters(document, references) or (prose.parameters if prose else [])),
+        said,
+        settle(parameters(document, references) or (prose.parameters if prose else []), said),
         response(document, references) or (prose.response if prose else ""),
         read_examples(document, name(document)) or (prose.examples if prose else ()),
     )

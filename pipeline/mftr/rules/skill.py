@@ -40,7 +40,8 @@ _PARAMETERS = re.compile(
     r"^(?:required |optional |expected )?(?:inputs?|arguments|parameters)\b.{0,20}$", re.IGNORECASE
 )
 _NOT = re.compile(r"\b(?:not|never|don't|avoid|without)\b", re.IGNORECASE)
-_MARKS = re.compile(r"[*_`]{1,3}(\S(?:[^*_`\n]{0,200}\S)?)[*_`]{1,3}")
+_WARNING = re.compile(r"\W*(?:do not|don't|don’t|not|never|avoid)\b", re.IGNORECASE)
+_MARKS = re.compile(r"(\*{1,3}|`{1,3}|__)([^\s*`](?:[^*`\n]{0,200}[^\s*`])?)\1")
 _RESPONSE_LENGTH = 1_500
 
 
@@ -112,7 +113,7 @@ def _sections(body: str) -> _Sections:
                 kept, level = _kept(sections, heading[2]), depth
             opened = opened or bool(sections.opening)
         elif kept is sections.examples:
-            if (item := _ITEM.match(line)) and not _NOT.match(item[1]):
+            if (item := _ITEM.match(line)) and not _WARNING.match(item[1]):
                 kept.append(item[1])
         elif kept is not None:
             kept.append(line)
@@ -134,4 +135,4 @@ def _kept(sections: _Sections, heading: str) -> list[str] | None:
 
 def _plain(text: str) -> str:
     """Markdown without its marks of emphasis and code, on one line."""
-    return tidy(_MARKS.sub(r"\1", text))
+    return tidy(_MARKS.sub(r"\2", text))

@@ -52,6 +52,7 @@ _JSON_FORMATS = (
 
 def sniff(documentation: str) -> Sniffed:
     """The format of a document; never fails."""
+    documentation = documentation.removeprefix("\ufeff")
     if not documentation.strip():
         return Sniffed(Format.EMPTY)
     value = parse_json(documentation)
