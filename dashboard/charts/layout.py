@@ -59,19 +59,25 @@ def shortened(text: str, longest: int) -> str:
 
 
 def told_apart(names: Sequence[str], longest: int) -> list[str]:
-    """Names of at most ``longest`` characters: those that would then begin alike keep their end and lose their middle.
+    """Names of at most ``longest`` characters: those that would begin alike keep the place where they differ.
 
     ``Qwen3-Embedding-0.6B`` and ``Qwen3-Embedding-4B`` must not both become ``Qwen3-Embed…``.
     """
-    cut = [shortened(name, longest) for name in names]
-    if len(set(cut)) == len(set(names)):
-        return cut
-    alike = Counter(short for _, short in {*zip(names, cut, strict=True)})
-    head, tail = (longest - 1) // 2, longest // 2
-    return [
-        short if alike[short] == 1 or len(name) <= longest else f"{name[:head].rstrip()}…{name[-tail:].lstrip()}"
-        for name, short in zip(names, cut, strict=True)
-    ]
+    cut = {name: shortened(name, longest) for name in names}
+    head = (longest - 1) // 2
+    for short, count in Counter(cut.values()).items():
+        if count == 1:
+            continue
+        alike = [name for name in cut if cut[name] == short]
+        differs = next(
+            (i for i, letters in enumerate(zip(*alike, strict=False)) if len(set(letters)) > 1), min(map(len, alike))
+        )
+        for name in alike:
+            if len(name) > longest:
+                # The end, where what differs is in it; else from there on.
+                start = max(min(differs, len(name) - (longest - head - 1)), head)
+                cut[name] = f"{name[:head].rstrip()}…{name[start : start + longest - head - 1].strip()}"
+    return [cut[name] for name in names]
 
 
 def kept_apart(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:

@@ -28,6 +28,7 @@ class Colours:
         line: between an old and a new point.
         grid: axes and grid lines.
         categories: colours for families, in the order they are given out.
+        unknown: for what belongs to no known family.
     """
 
     ground: str
@@ -38,6 +39,7 @@ class Colours:
     line: str
     grid: str
     categories: tuple[str, ...]
+    unknown: str
 
 
 LIGHT = Colours(
@@ -49,6 +51,7 @@ LIGHT = Colours(
     line="#a9c2e6",
     grid="#e7ebf0",
     categories=("#1f5fbf", "#b4560f", "#1c7c54", "#8a3ffc", "#a3195b", "#0f7c8a", "#6b6b00", "#6f4e37"),
+    unknown="#3b4658",
 )
 DARK = Colours(
     ground="#0f1217",
@@ -59,6 +62,7 @@ DARK = Colours(
     line="#35507a",
     grid="#242a33",
     categories=("#6ea8ff", "#f0a35e", "#5fc796", "#b99bff", "#f08bb8", "#58c7d6", "#cfc957", "#c9a58a"),
+    unknown="#c5cedb",
 )
 
 #: Families of the published tables have fixed places, so that neighbours never share a colour.
@@ -86,7 +90,9 @@ def colours(ground: Ground) -> Colours:
 
 
 def family_colour(family: str, ground: Ground) -> str:
-    """The colour of a retriever family; unknown families get a fixed one from their name."""
+    """The colour of a retriever family; new families get a fixed one from their name, and "" none of a family's."""
+    if not family:
+        return colours(ground).unknown
     categories = colours(ground).categories
     folded = family.casefold()
     place = _PLACES.get(folded)

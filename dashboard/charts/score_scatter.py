@@ -55,7 +55,12 @@ def score_scatter(
     import plotly.graph_objects as go
 
     shades = colours(ground)
-    paints = {"win": family_colour(family, ground), "loss": shades.text, "tie": shades.muted}
+    # The grey of unknown families is too near to that of losses.
+    paints = {
+        "win": family_colour(family, ground) if family else shades.accent,
+        "loss": shades.text,
+        "tie": shades.muted,
+    }
     words = {"win": f"{tuned} is better", "loss": f"{base} is better", "tie": "both the same"}
     points_ = gathered(changes, view)
     most = max(points_["queries"].max() or 1, 1)  # type: ignore[type-var]

@@ -5,8 +5,23 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.components.failures import shown_errors
+from dashboard.components.numbers import points
 from dashboard.components.run_detail import text_table
-from dashboard.components.worked_examples import example_averages, example_lists, example_scores
+from dashboard.components.worked_examples import (
+    MFTR_ALPHA,
+    MFTR_OPTIONAL,
+    MFTR_REQUIRED,
+    MFTR_TAU,
+    example_averages,
+    example_combinations,
+    example_fields,
+    example_illusion,
+    example_lists,
+    example_penalties,
+    example_pooled,
+    example_scores,
+    example_split,
+)
 from pipeline import published
 
 COMMANDS = """\
@@ -52,6 +67,34 @@ def page() -> None:
     with right:
         text_table(example_scores(), key="about_scores", label="Scores of the example")
     st.caption("These figures are computed now, by the code that scores runs.")
+    st.markdown(
+        "**How combinations are matched.** Each combination is scored as a whole against the same list. The new score "
+        "of a metric is the best of its column, so different metrics may take different combinations. Of the first "
+        "three results:"
+    )
+    text_table(example_combinations(), key="about_combinations", label="Every combination of the example at K = 3")
+    st.markdown(
+        "**Why not one pool.** With three route tools that are equally good, a list of one route tool and the weather "
+        "is a complete answer. A pool of all four tools would call it half of one:"
+    )
+    text_table(example_pooled(), key="about_pooled", label="Best combination against one pool of all valid tools")
+    st.subheader("The fine-tuning illusion", anchor=False)
+    split = example_split()
+    st.markdown(
+        "A retriever fine-tuned on a benchmark's labels may learn which of several equal tools carries the label. "
+        "Against one label that looks like a gain. The **artifact** is the share of the old gain that is gone once "
+        "every valid answer counts: 1 − new gain / old gain. It is undefined without an old gain, negative where one "
+        "label hid gain, and above 100 % where the gain turns into a loss; it is never clipped."
+    )
+    st.markdown(
+        "Three queries have two equally good tools each. The base often puts the twin without the label first; the "
+        "fine-tuned retriever puts the labelled one first, and finds an answer earlier only in the third query:"
+    )
+    text_table(example_illusion(), key="about_illusion", label="A gain with one label and with every valid answer")
+    st.markdown(
+        f"{points(split.gain_old, signed=True)} points become {points(split.gain_new, signed=True)}: "
+        f"**{points(split.share)} % of this gain is an artifact** of the labels."
+    )
     st.subheader("How a list is ranked, and what is averaged", anchor=False)
     st.markdown(
         "- Scores are read as 32-bit numbers; the higher one comes first, and ties are broken by tool id in descending "
@@ -71,6 +114,28 @@ def page() -> None:
         "- Figures printed in a paper are shown with the digits printed there. No ranking lies behind them, so they "
         "have no interval. Where a printed figure cannot be right, a remark says why; the figure stays as printed.\n"
         "- Whether a retriever was trained on the benchmark is yes, no or unknown; it is never assumed."
+    )
+    st.subheader("Multi-field retrieval (MFTR), in short", anchor=False)
+    st.markdown(
+        "A tool's documentation is put into four fields: description, parameters, response and examples. A query is "
+        "rewritten into the needs behind it and the arguments it gives. Each field is scored by itself (the best need "
+        "counts; for parameters, the mean over them of the best argument *s*), and the score is the weighted sum of "
+        "the fields less a **penalty** for parameters that the query does not supply: a parameter is charged "
+        "σ(α(τ − *s*)) × its charge, which is close to the whole charge below τ and close to nothing above it. "
+        "Weights, τ and charges are learned."
+    )
+    st.markdown(
+        "“How warm is it in Oslo?” gives a city. Both tools fit, and by the weighted sum the second one fits better; "
+        "but it cannot be called without the id of a station, and the penalty puts it second:"
+    )
+    left, right = st.columns(2, gap="medium")
+    with left:
+        text_table(example_fields(), key="about_fields", label="Field scores, penalty and score of two tools")
+    with right:
+        text_table(example_penalties(), key="about_penalties", label="What each parameter is charged")
+    st.caption(
+        f"τ = {MFTR_TAU}, α = {MFTR_ALPHA:g}; a missing required parameter is charged {MFTR_REQUIRED}, an optional one "
+        f"{MFTR_OPTIONAL}. Weights and scores are made up for this example."
     )
     st.subheader("From the command line", anchor=False)
     st.markdown("Everything here can be done without the site. `B` is a stored benchmark or a folder.")

@@ -166,8 +166,21 @@ def test_names_cut_for_a_phone_stay_different() -> None:
     names = ["Qwen3-Embedding-0.6B", "Qwen3-Embedding-4B", "Qwen3-Embedding-8B", "BM25", "Tool-Embed-Something-4B"]
     cut = told_apart(names, 15)
     assert len(set(cut)) == len(names) and max(map(len, cut)) <= 15
-    assert cut[0].endswith("0.6B") and cut[3:] == ["BM25", shortened(names[4], 15)]
+    assert all(name.endswith(end) for name, end in zip(cut, ("0.6B", "4B", "8B"), strict=False))
+    assert cut[3:] == ["BM25", shortened(names[4], 15)]
     assert told_apart(["same", "same"], 3) == ["sa…", "sa…"]
+    # What differs lies in the middle.
+    long = [f"MiniLM-L6 · mftr, MFTR {preset}, rule-based documents, original query" for preset in ("paper", "v2")]
+    assert ["paper" in told_apart(long, 16)[0], "v2" in told_apart(long, 16)[1]] == [True, True]
+    assert len(set(told_apart(["MiniLM-L6 + adapter", "MiniLM-L6 + adapter (every valid tool)"], 15))) == 2
+
+
+def test_no_family_is_taken_for_another() -> None:
+    """Runs of an unknown family have a colour of their own."""
+    for ground, shades in ((Ground.LIGHT, LIGHT), (Ground.DARK, DARK)):
+        assert family_colour("", ground) == shades.unknown
+        assert shades.unknown not in shades.categories
+        assert contrast(shades.unknown, shades.ground) >= 4.5
 
 
 @pytest.mark.parametrize("narrow", [True, False])
@@ -189,7 +202,8 @@ def test_long_tails_are_gathered_and_nothing_is_lost() -> None:
     assert dict(bins.select("bin", "n").iter_rows())["51–100"] == 2
     assert bins["bin"].to_list()[-1].startswith("more than 1")
     assert bins["n"].sum() == 10 and bins["share"].sum() == pytest.approx(1.0)
-    assert list(count_bars(bins, counts="c", of="queries", ground=Ground.DARK).data[0].x)[0] == pytest.approx(40.0)
+    drawn = count_bars(bins, counts="c", of="queries", ground=Ground.DARK).data[0]
+    assert drawn.x[0] == pytest.approx(40.0)
     assert gathered(counted.head(0)).is_empty()
 
 
