@@ -8,8 +8,8 @@ import polars as pl
 import streamlit as st
 
 from dashboard import reading
-from dashboard.components.paired import row_names
 from dashboard.current_site import the_site
+from pipeline.formats.paired_table import row_names
 from pipeline.jobs.pair_gains import PairGains, pair_gains
 from pipeline.scoring.fine_tuning_pairs import fine_tuning_pairs
 from pipeline.scoring.query_changes import query_changes

@@ -15,9 +15,9 @@ import polars as pl
 import streamlit as st
 
 from dashboard import reading
-from dashboard.components.paired import row_names
 from dashboard.current_site import the_site
 from pipeline.benchmark import Benchmark
+from pipeline.formats.paired_table import row_names
 from pipeline.formats.ranking import run_of_frame
 from pipeline.jobs.benchmark_library import load_benchmark, load_compiled
 from pipeline.scoring.compiled import CompiledBenchmark

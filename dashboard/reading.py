@@ -8,9 +8,9 @@ from __future__ import annotations
 import polars as pl
 import streamlit as st
 
-from dashboard.components.board_statistics import with_tie_groups
 from dashboard.components.cost import with_costs
 from dashboard.current_site import the_site
+from pipeline.jobs.boards import with_tie_groups
 from store.access import benchmarks as benchmark_access
 from store.access import efficiency, freshness, statistics
 from store.access import leaderboard as board_access

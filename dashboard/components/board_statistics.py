@@ -13,36 +13,6 @@ from dashboard.components.numbers import NONE, points
 STATISTICS = ("tie_group", "old_interval", "new_interval", "lift_interval", "control", "judged")
 
 
-def with_tie_groups(
-    board: pl.DataFrame, groups: pl.DataFrame, *, metric: str, k: int, average: str, domain: str | None
-) -> pl.DataFrame:
-    """A board with ``tie_old`` and ``tie_new``: the group of each scored run in the order of either view.
-
-    Groups were computed over all ranked runs of a level. Where the board has other runs by now, nothing is shown until
-    they are computed anew.
-
-    Args:
-        board: of ``store.access.leaderboard.leaderboard``, whole.
-        groups: columns of ``pipeline.jobs.statistics.BOARD_TIE_GROUPS``.
-        metric, k, average, domain: the board's figure.
-    """
-    here = groups.filter(
-        pl.col("metric") == metric,
-        pl.col("k") == k,
-        pl.col("average") == average,
-        pl.col("domain") == (domain or ""),
-    )
-    ranked = board.filter(
-        pl.col("ranking_hash").is_not_null(), pl.col("rank").is_not_null(), ~pl.col("flags").list.contains("partial")
-    )
-    if set(ranked["run_id"]) != set(here["run_id"]):
-        here = here.clear()
-    for view in ("old", "new"):
-        of_view = here.filter(pl.col("view") == view).select("run_id", pl.col("group").alias(f"tie_{view}"))
-        board = board.join(of_view, on="run_id", how="left", maintain_order="left")
-    return board
-
-
 def statistics_texts(row: Mapping[str, Any]) -> dict[str, str]:
     """The columns of one row as texts; ``—`` where a run has no per-query scores or its statistics are to be made."""
     group = row.get("tie_group")

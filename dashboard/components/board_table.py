@@ -16,6 +16,7 @@ from dashboard.components.board import BoardView
 from dashboard.components.board_statistics import STATISTICS, is_empty, statistics_texts
 from dashboard.components.cost import COST_COLUMNS, COSTS
 from dashboard.components.numbers import NONE, day, decimals_of, figure_text, points, size, whole
+from pipeline.formats.flag_words import flag_words
 
 ROW_HEIGHT = 35
 #: Marks rows at sub-query level; the line under the table says what it means.
@@ -109,29 +110,6 @@ USUAL = tuple(c.key for c in COLUMNS if c.key not in COST_COLUMNS and c.key not 
 #: On a phone the figures come right after the name.
 _NARROW_FIRST = ("rank", "retriever", "new", "old", "lift", "move")
 _NARROW_WIDTHS = {"rank": 38, "retriever": 170, "new": 57, "old": 57}
-
-_FLAG_WORDS = {
-    "ties": "ties",
-    "shallow": "short lists",
-    "partial": "partial, not ranked",
-    "half_precision": "half precision",
-    "oracle_like": "oracle-like",
-    "identical": "same ranking as another run",
-    "truncated": "cut at the depth limit",
-}
-
-
-def flag_words(flags: Sequence[str]) -> list[str]:
-    """The flags of a run in words; ``missing:4`` is ``4 missing``."""
-    said = []
-    for flag in flags:
-        name, _, value = flag.partition(":")
-        if name == "missing":
-            said.append(f"{value} missing")
-        else:
-            words = _FLAG_WORDS.get(name, name.replace("_", " "))
-            said.append(f"{words} ({value})" if value and value.isdigit() else words)
-    return said
 
 
 def _notes(row: dict[str, Any]) -> str:

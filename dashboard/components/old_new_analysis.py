@@ -13,10 +13,10 @@ from dashboard.charts.redundancy_lines import LiftLine, group_words, redundancy_
 from dashboard.components import viewport
 from dashboard.components.figure import draw_chart
 from dashboard.components.numbers import NONE, points, whole
-from dashboard.components.paired import row_names
 from dashboard.components.run_detail import text_table
 from dashboard.components.theme import ground
 from dashboard.current_site import the_site
+from pipeline.formats.paired_table import row_names
 from pipeline.jobs.benchmark_library import load_compiled
 from pipeline.scoring.rank_changes import headroom, rank_slopes
 from pipeline.scoring.redundancy import lift_by_redundancy, query_redundancy
@@ -28,7 +28,7 @@ MOST_LINES = 6
 
 
 def board_of(benchmark: BenchmarkRecord, stamp: str, metric: str, k: int, scope: str) -> pl.DataFrame:
-    """The board of one figure with unique names; ``scope`` as in ``components.paired.Group``."""
+    """The board of one figure with unique names; ``scope`` as in ``formats.paired_table.Group``."""
     domain = scope.removeprefix("domain:")
     average, name = ("domain", domain) if scope != domain else (scope, None)
     board = reading.board(benchmark.id, stamp, metric=metric, k=k, average=average, domain=name)

@@ -10,12 +10,13 @@ import polars as pl
 import streamlit as st
 
 from dashboard.components import permalinks
-from dashboard.components.board_table import SUB_QUERIES, flag_words
+from dashboard.components.board_table import SUB_QUERIES
 from dashboard.components.downloads import download_menu
 from dashboard.components.numbers import NONE, day, decimals_of, figure_text, points, size, whole
 from dashboard.components.run_statistics import show_statistics
 from dashboard.components.untrusted import plain, web_address
 from dashboard.current_site import the_site
+from pipeline.formats.flag_words import flag_words
 from store.access import benchmarks, retrievers, runs
 from store.records import BenchmarkRecord, RetrieverRecord, RunRecord
 

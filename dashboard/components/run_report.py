@@ -6,9 +6,9 @@ import polars as pl
 import streamlit as st
 
 from dashboard.components import permalinks
-from dashboard.components.board_table import flag_words
 from dashboard.components.numbers import points, whole
 from dashboard.components.run_detail import old_new_table, text_table
+from pipeline.formats.flag_words import flag_words
 from pipeline.jobs.submission import CheckedRun
 from pipeline.run import RunReport, Verdict
 

@@ -18,7 +18,10 @@ from dashboard.components.failures import shown_errors
 from dashboard.components.figure import draw_chart
 from dashboard.components.numbers import points
 from dashboard.components.old_new_analysis import board_of, chance, order_changes, redundancy, subquery_headroom
-from dashboard.components.paired import (
+from dashboard.components.run_detail import text_table
+from dashboard.components.theme import ground
+from dashboard.components.untrusted import plain
+from pipeline.formats.paired_table import (
     Group,
     agreement,
     flat_table,
@@ -29,9 +32,6 @@ from dashboard.components.paired import (
     paired_latex,
     row_names,
 )
-from dashboard.components.run_detail import text_table
-from dashboard.components.theme import ground
-from dashboard.components.untrusted import plain
 from store.records import BenchmarkRecord
 
 PREFIX = "ovn_"

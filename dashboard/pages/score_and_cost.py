@@ -16,10 +16,10 @@ from dashboard.components.empty import empty_board, no_benchmarks
 from dashboard.components.failures import shown_errors
 from dashboard.components.figure import draw_chart
 from dashboard.components.numbers import points
-from dashboard.components.paired import row_names
 from dashboard.components.run_detail import text_table
 from dashboard.components.theme import ground
 from dashboard.components.untrusted import plain
+from pipeline.formats.paired_table import row_names
 from store.records import BenchmarkRecord
 
 PREFIX = "cost_"

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import polars as pl
 from streamlit.testing.v1 import AppTest
 
-from dashboard.components.board_statistics import statistics_texts, with_tie_groups
+from dashboard.components.board_statistics import statistics_texts
 from dashboard.components.run_statistics import READINGS
 from pipeline.jobs import statistics
+from pipeline.jobs.boards import with_tie_groups
 from pipeline.jobs.site import Site
 from pipeline.jobs.statistics import BOARD_TIE_GROUPS
 from store.access import benchmarks, leaderboard

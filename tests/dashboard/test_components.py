@@ -12,15 +12,16 @@ import pytest
 from dashboard.charts.palette import Ground
 from dashboard.components.benchmark_choice import descriptions
 from dashboard.components.board import BoardView, Filters, SortKey, filter_options, narrowed, ordered
-from dashboard.components.board_table import as_shown, as_text, flag_words, visible_columns
+from dashboard.components.board_table import as_shown, as_text, visible_columns
 from dashboard.components.controls import Figure, Scope
 from dashboard.components.downloads import parquet_bytes
 from dashboard.components.findings import finding
 from dashboard.components.numbers import MINUS, decimals_of, figure_text, points, size, whole
-from dashboard.components.paired import Group, agreement, mean_lift, paired_cells, paired_latex
 from dashboard.components.permalinks import address
 from dashboard.components.run_detail import listed_figures, safe_ending
 from dashboard.components.untrusted import plain, web_address
+from pipeline.formats.flag_words import flag_words
+from pipeline.formats.paired_table import Group, agreement, mean_lift, paired_cells, paired_latex
 from pipeline.formats.tables import TableFormat, write_table
 from store.access.leaderboard import RUN_COLUMNS
 from store.records import BenchmarkRecord

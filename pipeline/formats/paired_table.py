@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from dashboard.components.numbers import NONE, figure_text, points
+from pipeline.formats.figures import NONE, figure_text, points
 from pipeline.formats.tables import escape_latex
 from pipeline.scoring.rank_agreement import kendall_tau
 
