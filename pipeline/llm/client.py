@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 
 from pipeline.errors import BudgetExceeded, JudgeError
 from pipeline.llm.answer_text import check_schema
@@ -107,15 +108,15 @@ class _Work:
         loop = asking_loop()
         future = asyncio.run_coroutine_threadsafe(self._all(), loop)
         try:
-            future.result()
+            _await(future)
         except KeyboardInterrupt:
             self._stopped = True
             try:
-                future.result()
+                _await(future)
             except KeyboardInterrupt:
                 future.cancel()
-                raise
             raise
+        future.result()
 
     async def _all(self) -> None:
         asker = self._asker
@@ -183,3 +184,9 @@ class _Work:
             f"${spent.cost:,.4f}. {len(self._outcomes):,} of {self._total:,} questions are done and kept; raise the "
             "budget and start again to go on"
         )
+
+
+def _await(future: Future[None]) -> None:
+    """Wait for the end in short waits: not every system wakes a waiting main thread for a signal."""
+    while not wait([future], timeout=0.2).done:
+        pass

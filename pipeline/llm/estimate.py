@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pipeline.llm.cached import distinct, look_up
 from pipeline.llm.prices import Price, price_of
 from pipeline.llm.records import Answer, Question
-from pipeline.llm.stores import AnswerStore
+from pipeline.llm.stores import AnswerStore, MeterLine
 from pipeline.llm.tokens import most_prompt_tokens
 
 #: Bytes of English prompts with JSON in them to a token, over the usual tokenizers; texts in other scripts have fewer
@@ -64,7 +64,7 @@ def estimate(
         questions: all of them, or a representative part when ``total`` is given.
         store: answers that are there need no call.
         prices: registered prices; see ``AskingConfig.prices``.
-        answer_tokens: expected length of an answer by purpose, such as the mean that the meter has seen;
+        answer_tokens: expected length of an answer by purpose, see ``seen_answer_tokens``;
             else a tenth of ``max_tokens``.
         total: how many questions there are, when ``questions`` is only a part of them.
     """
@@ -90,6 +90,17 @@ def estimate(
         _line(purpose, model, group, missing, scale, sampled, prices or {}, answer_tokens or {})
         for (purpose, model), group in sorted(groups.items())
     ]
+
+
+def seen_answer_tokens(meter: Sequence[MeterLine]) -> dict[str, float]:
+    """Mean length of the answers that each purpose got so far, for ``estimate``."""
+    tokens: dict[str, int] = {}
+    calls: dict[str, int] = {}
+    for line in meter:
+        answered = line.usage.calls - line.unfinished - line.refused - line.lost
+        tokens[line.purpose] = tokens.get(line.purpose, 0) + line.usage.completion_tokens
+        calls[line.purpose] = calls.get(line.purpose, 0) + answered
+    return {purpose: tokens[purpose] / count for purpose, count in calls.items() if count > 0}
 
 
 def _line(

@@ -95,6 +95,7 @@ class Answer:
 
     Attributes:
         value: the parsed object, valid against the question's schema.
+        usage: of the calls that made it, also when it came from the cache (the meter counts them once).
         attempts: how many calls it took; 0 when it came from the cache.
     """
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -37,8 +37,8 @@ def make_question(text: str, *, model: str = "openai/gpt-4o-mini", purpose: str 
 
 
 @pytest.fixture
-def question() -> Callable[..., Question]:
-    return make_question
+def memory() -> MemoryAnswers:
+    return MemoryAnswers()
 
 
 def echo(body: dict) -> dict:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import threading
 import time
 from dataclasses import replace
@@ -104,27 +106,27 @@ def test_whatever_goes_wrong_every_question_ends_answered_or_failed_and_none_twi
         assert [outcome.value["echo"] for outcome in retried] == texts
 
 
-def test_retry_after_is_honoured_by_everybody(answers):
+def test_retry_after_is_honoured_by_everybody(memory):
     with LlmServer(echo, faults=[Fault.rate_limit(0.6)]) as server:
-        LiveAsker(answers, config(server, limit=ProviderLimit(1))).ask([question("a"), question("b")])
+        LiveAsker(memory, config(server, limit=ProviderLimit(1))).ask([question("a"), question("b")])
         first, *later = [request.at for request in server.requests]
     assert len(later) == 2 and all(at - first >= 0.6 for at in later)
 
 
-def test_a_check_is_part_of_validity(answers):
+def test_a_check_is_part_of_validity(memory):
     replies = iter([{"echo": "wrong"}, {"echo": "right"}])
 
     def check(asked, value):
         return None if value["echo"] == "right" else f"echo is {value['echo']!r}"
 
     with LlmServer(lambda body: next(replies)) as server:
-        (outcome,) = LiveAsker(answers, config(server)).ask([question("x")], check=check)
+        (outcome,) = LiveAsker(memory, config(server)).ask([question("x")], check=check)
     assert outcome.value == {"echo": "right"} and outcome.attempts == 2 and outcome.usage.calls == 2
 
 
-def test_a_server_that_refuses_schemas_is_asked_for_json_objects(answers):
+def test_a_server_that_refuses_schemas_is_asked_for_json_objects(memory):
     with LlmServer(echo, accepts_json_schema=False) as server:
-        asker = LiveAsker(answers, config(server, limit=ProviderLimit(1)))
+        asker = LiveAsker(memory, config(server, limit=ProviderLimit(1)))
         outcomes = asker.ask([question(text) for text in "abcd"])
     assert all(isinstance(outcome, Answer) for outcome in outcomes)
     kinds = [request.body["response_format"]["type"] for request in server.requests]
@@ -132,17 +134,17 @@ def test_a_server_that_refuses_schemas_is_asked_for_json_objects(answers):
     assert server.requests[1].body["response_format"]["schema"] == question("a").schema
 
 
-def test_a_question_that_is_refused_in_both_forms_fails(answers):
+def test_a_question_that_is_refused_in_both_forms_fails(memory):
     with LlmServer(echo, faults=lambda number, body: Fault.error(400)) as server:
-        (outcome,) = LiveAsker(answers, config(server)).ask([question("x")])
+        (outcome,) = LiveAsker(memory, config(server)).ask([question("x")])
     assert isinstance(outcome, Failure) and outcome.attempts == 2 and "fault of status 400" in outcome.reason
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-def test_a_model_that_cannot_be_asked_stops_the_work_and_fails_no_question(answers, status, monkeypatch):
+def test_a_model_that_cannot_be_asked_stops_the_work_and_fails_no_question(memory, status, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-somebody")
     with LlmServer(echo, faults=lambda number, body: Fault.error(status)) as server:
-        asker = LiveAsker(answers, config(server, api_key="the-key-of-the-server", limit=ProviderLimit(2)))
+        asker = LiveAsker(memory, config(server, api_key="the-key-of-the-server", limit=ProviderLimit(2)))
         with pytest.raises(JudgeError, match="openai/gpt-4o-mini cannot be asked"):
             asker.ask([question(str(number)) for number in range(50)])
         assert server.count <= 4
@@ -151,22 +153,22 @@ def test_a_model_that_cannot_be_asked_stops_the_work_and_fails_no_question(answe
         assert all(isinstance(o, Answer) for o in asker.ask([question(str(number)) for number in range(50)]))
 
 
-def test_a_dead_provider_ends_the_work(answers):
+def test_a_dead_provider_ends_the_work(memory):
     with LlmServer(echo, faults=lambda number, body: Fault.error(503)) as server:
-        asker = LiveAsker(answers, config(server, retries=0, hopeless_after=5, limit=ProviderLimit(1)))
+        asker = LiveAsker(memory, config(server, retries=0, hopeless_after=5, limit=ProviderLimit(1)))
         with pytest.raises(JudgeError, match="did not reply to 5 questions in a row"):
             asker.ask([question(str(number)) for number in range(50)])
         assert server.count == 5
 
 
-def test_concurrency_and_pace_stay_within_their_bounds(answers):
+def test_concurrency_and_pace_stay_within_their_bounds(memory):
     with LlmServer(echo, delay=0.05) as server:
-        LiveAsker(answers, config(server, limits={"openai": ProviderLimit(3)})).ask(
+        LiveAsker(memory, config(server, limits={"openai": ProviderLimit(3)})).ask(
             [question(str(number)) for number in range(12)]
         )
         assert server.most_open == 3
         start = len(server.requests)
-        LiveAsker(answers, config(server, limit=ProviderLimit(8, per_minute=600))).ask(
+        LiveAsker(memory, config(server, limit=ProviderLimit(8, per_minute=600))).ask(
             [question(f"paced {number}") for number in range(8)]
         )
         times = [request.at for request in server.requests[start:]]
@@ -259,14 +261,14 @@ def test_money_cannot_be_kept_without_a_price(answers):
         assert answers.spent("job").unpriced == 1 and answers.meter("job")[0].usage.cost is None
 
 
-def test_a_missing_key_is_named_before_anything_is_sent(answers, monkeypatch):
+def test_a_missing_key_is_named_before_anything_is_sent(memory, monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     with pytest.raises(JudgeError, match="set ANTHROPIC_API_KEY in the environment"):
-        LiveAsker(answers).ask([question("x", model="anthropic/claude-sonnet-5")])
+        LiveAsker(memory).ask([question("x", model="anthropic/claude-sonnet-5")])
     with pytest.raises(JudgeError, match="names no provider"):
-        LiveAsker(answers).ask([question("x", model="nobody/anything")])
+        LiveAsker(memory).ask([question("x", model="nobody/anything")])
     with pytest.raises(JudgeError, match="does not name a language model"):
-        LiveAsker(answers).ask([question("x", model="gpt 4o")])
+        LiveAsker(memory).ask([question("x", model="gpt 4o")])
 
 
 def test_keys_are_in_no_message_and_no_row(answers, monkeypatch):
@@ -286,18 +288,35 @@ def test_keys_are_in_no_message_and_no_row(answers, monkeypatch):
         assert secret not in repr(outcome) + repr(stored) + str(refused.value) + repr(asking)
 
 
-def test_a_stall_is_cut_off_in_time(answers):
+def test_a_stall_is_cut_off_in_time(memory):
     with LlmServer(echo, faults=[Fault.stall(30)]) as server:
         start = time.monotonic()
-        (outcome,) = LiveAsker(answers, config(server, read_seconds=0.5)).ask([question("x")])
+        (outcome,) = LiveAsker(memory, config(server, read_seconds=0.5)).ask([question("x")])
         assert time.monotonic() - start < 8
     assert outcome.value == {"echo": "x"} and outcome.attempts == 2
 
 
-def test_an_error_of_the_check_is_passed_on_and_the_call_is_counted(answers):
+def test_an_error_of_the_check_is_passed_on_and_the_call_is_counted(memory):
     def check(asked, value):
         raise ZeroDivisionError("a fault of the check")
 
     with LlmServer(echo) as server, pytest.raises(ZeroDivisionError):
-        LiveAsker(answers, config(server), Budget("job")).ask([question("x")], check=check)
-    assert answers.meter("job")[0].usage.calls == 1 and answers.meter("job")[0].unfinished == 0
+        LiveAsker(memory, config(server), Budget("job")).ask([question("x")], check=check)
+    assert memory.meter("job")[0].usage.calls == 1 and memory.meter("job")[0].unfinished == 0
+
+
+def test_an_interrupt_lets_calls_in_flight_end(answers):
+    questions = [question(str(number)) for number in range(300)]
+    with LlmServer(echo, delay=0.05) as server:
+
+        def interrupt() -> None:
+            while server.count < 40:
+                time.sleep(0.005)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=interrupt, daemon=True).start()
+        with pytest.raises(KeyboardInterrupt):
+            LiveAsker(answers, config(server), Budget("job")).ask(questions)
+        kept = answers.outcomes([asked.key for asked in questions])
+        assert 0 < len(kept) == server.completed == server.count < 300
+        assert answers.meter("job")[0].unfinished == 0

@@ -3,10 +3,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from pipeline.llm.estimate import estimate
+from pipeline.llm.estimate import estimate, seen_answer_tokens
 from pipeline.llm.prices import Price, parse_prices, price_of
 from pipeline.llm.records import Usage
-from pipeline.llm.stores import Budget, StoredOutcome
+from pipeline.llm.stores import Budget, MeterLine, StoredOutcome
 from pipeline.llm.tokens import most_prompt_tokens
 from tests.pipeline.llm.conftest import make_question as question
 
@@ -61,3 +61,12 @@ def test_a_stored_answer_keeps_its_usage(answers):
     stored = StoredOutcome("k" * 64, {"echo": "\x00 \ud800 ä"}, "", "m", "p", "test", 2, usage)
     answers.record_batch([], [stored], Budget("job"))
     assert answers.outcomes(["k" * 64, "unknown"]) == {"k" * 64: stored}
+
+
+def test_lengths_that_were_seen():
+    lines = [
+        MeterLine("verify", "a/m", Usage(10, 0, 90), unfinished=1, refused=2, lost=1),
+        MeterLine("verify", "b/m", Usage(4, 0, 10)),
+        MeterLine("audit", "a/m", Usage(1), refused=1),
+    ]
+    assert seen_answer_tokens(lines) == {"verify": 10.0}
