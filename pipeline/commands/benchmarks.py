@@ -1,4 +1,4 @@
-"""Verbs about benchmarks: ``benchmark list|show|import|export|verify``."""
+"""Verbs about benchmarks: ``benchmark list|show|import|export|verify|cite``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.commands import output
+from pipeline.commands import exports, output
 from pipeline.commands.options import ReportFormat
 
 Name = Annotated[str, typer.Argument(metavar="B", help="A stored benchmark as slug or slug@version, or a folder.")]
@@ -24,12 +24,13 @@ class FileFormat(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command line."""
-    group = typer.Typer(help="List, show, import, export and verify benchmarks.", no_args_is_help=True)
+    group = typer.Typer(help="List, show, import, export, verify and cite benchmarks.", no_args_is_help=True)
     group.command("list")(list_benchmarks)
     group.command("show")(show)
     group.command("import")(import_)
     group.command("export")(export)
     group.command("verify")(verify)
+    group.command("cite")(exports.cite_benchmark)
     app.add_typer(group, name="benchmark")
 
 

@@ -1,4 +1,4 @@
-"""Verbs that look at stored runs together: ``compare`` and ``statistics``."""
+"""Verbs that look at stored runs together: ``compare``, ``statistics`` and ``report``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.commands import output
+from pipeline.commands import exports, output
 from pipeline.commands.options import BenchmarkName, Quiet, ReportFormat
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def register(app: typer.Typer) -> None:
     """Add the verbs to the command line."""
     app.command()(compare)
     app.command()(statistics)
+    app.command()(exports.report)
 
 
 def compare(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.commands import output
+from pipeline.commands import exports, output
 from pipeline.commands.options import (
     BenchmarkName,
     OrderOption,
@@ -32,9 +32,11 @@ def register(app: typer.Typer) -> None:
     app.command()(validate)
     app.command()(score)
     app.command()(submit)
-    runs = typer.Typer(help="List, show, publish and withdraw stored runs.", no_args_is_help=True)
+    runs = typer.Typer(help="List, show, cite, publish and withdraw stored runs.", no_args_is_help=True)
     runs.command("list")(list_runs)
     runs.command("show")(show_run)
+    runs.command("card")(exports.card)
+    runs.command("cite")(exports.cite_run)
     runs.command("publish")(publish)
     runs.command("withdraw")(withdraw)
     app.add_typer(runs, name="runs")

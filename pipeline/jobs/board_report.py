@@ -13,7 +13,6 @@ from pipeline.formats.html_report import Report, html_report
 from pipeline.formats.paired_table import groups_of, metrics_of, paired_cells, paired_latex
 from pipeline.jobs.public_address import public_address
 from pipeline.jobs.site import Site
-from pipeline.scoring.version import SCORER_VERSION
 from store.access import leaderboard
 from store.errors import NotFound
 from store.records import BenchmarkRecord
@@ -84,7 +83,7 @@ def board_report(site: Site, figure: BoardFigure, rows: pl.DataFrame, address: s
         notes.append("Random lift: what as many random tools in the place of the valid ones would give.")
     if "Tie group" in table.columns:
         notes.append("Runs of a tie group cannot be told from its leader by a paired test (5 %, Holm).")
-    scorers = sorted(set(rows["scorer_version"].drop_nulls().to_list())) or [SCORER_VERSION]
+    scorers = sorted(set(rows["scorer_version"].drop_nulls().to_list()))
     newest = rows["published_at"].drop_nulls().max()
     return html_report(
         Report(
@@ -97,7 +96,7 @@ def board_report(site: Site, figure: BoardFigure, rows: pl.DataFrame, address: s
                 ("Benchmark", version.name),
                 ("Benchmark hash", version.content_hash or "figures only"),
                 ("Licence", version.licence),
-                ("Scorer version", ", ".join(scorers)),
+                ("Scorer version", ", ".join(scorers) or "none: figures as printed"),
                 ("Newest run", "" if newest is None else str(newest)[:10]),
                 ("This view", address or f"{public_address(site.settings)}/?lb_benchmark={version.name}"),
             ],
