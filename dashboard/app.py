@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.components import theme, viewport
+from dashboard.components import viewport
 
 PAGES = "pages"
 
@@ -36,9 +36,9 @@ menu = {
     "About": [
         st.Page(f"{PAGES}/about.py", title="About the method", url_path="about"),
         st.Page(f"{PAGES}/run.py", title="A run", url_path="run", visibility="hidden"),
+        st.Page(f"{PAGES}/retriever.py", title="A retriever", url_path="retriever", visibility="hidden"),
     ],
 }
 
-theme.readable_fills()
 st.navigation(menu, position="top").run()
 viewport.watch()

@@ -30,15 +30,26 @@ class SortKey(StrEnum):
     NEW = "new"
     LIFT = "lift"
     RANK_CHANGE = "rank change"
+    TIE_GROUP = "tie group"
+    CONTROL = "random lift"
+    JUDGED = "judged"
     NAME = "name"
     FAMILY = "family"
+    METHOD = "method"
     SIZE = "size"
     ENCODING = "encoding time"
     QUERY_TIME = "query time"
     DIMENSION = "dimension"
     INDEX = "index size"
+    DEVICE = "device"
+    QUERIES = "queries"
     COVERAGE = "coverage"
+    TRAINING = "training"
+    TRAINED = "trained on it"
+    LEVEL = "level"
+    SOURCE = "source"
     DATE = "date"
+    SCORER = "scorer"
 
 
 #: Words for null, by filtered column.
@@ -151,38 +162,80 @@ def narrowed(board: pl.DataFrame, filters: Filters) -> pl.DataFrame:
     return board
 
 
+#: Order → column, and whether it runs from high to low.
 _SORTS: dict[SortKey, tuple[str, bool]] = {
     SortKey.RANK: ("rank", False),
     SortKey.OLD: ("old", True),
     SortKey.NEW: ("new", True),
     SortKey.LIFT: ("lift", True),
     SortKey.RANK_CHANGE: ("rank_change", True),
+    SortKey.TIE_GROUP: ("tie_group", False),
+    SortKey.CONTROL: ("control", True),
+    SortKey.JUDGED: ("judged", True),
     SortKey.NAME: ("_name", False),
     SortKey.FAMILY: ("_family", False),
+    SortKey.METHOD: ("_method", False),
     SortKey.SIZE: ("parameters", True),
     SortKey.ENCODING: ("encode_seconds_per_1000_documents", False),
     SortKey.QUERY_TIME: ("query_ms", False),
     SortKey.DIMENSION: ("dimension", False),
     SortKey.INDEX: ("index_bytes", False),
+    SortKey.DEVICE: ("device", False),
+    SortKey.QUERIES: ("n", True),
     SortKey.COVERAGE: ("coverage", True),
+    SortKey.TRAINING: ("fine_tuned", False),
+    SortKey.TRAINED: ("_trained", False),
+    SortKey.LEVEL: ("level", False),
+    SortKey.SOURCE: ("_source", False),
     SortKey.DATE: ("published_at", True),
+    SortKey.SCORER: ("_scorer", True),
 }
+
+
+def _known(column: str) -> pl.Expr:
+    """A text for comparison: without regard to case, null where nothing is said."""
+    return pl.when(pl.col(column).fill_null("") == "").then(None).otherwise(pl.col(column).str.to_lowercase())
 
 
 def ordered(board: pl.DataFrame, key: SortKey, *, reverse: bool = False) -> pl.DataFrame:
     """Sort by ``key``; unknown values come last either way, equal ones by name, method, contract and id.
 
     Figures and dates run from high to low, ranks, names and costs from low to high; ``reverse`` turns that round.
-    With ``rank``, rows at query level come before rows at sub-query level.
+    With ``rank``, rows at query level come before rows at sub-query level. Figures from a paper have no date here.
     """
     column, descending = _SORTS[key]
-    named = board.with_columns(
-        _name=pl.col("retriever").str.to_lowercase(),
-        _family=pl.when(pl.col("family").fill_null("") == "").then(None).otherwise(pl.col("family").str.to_lowercase()),
-        _level=pl.col("level") != "query",
-    )
+    reported = pl.col("provenance") == "reported"
+    derived = {
+        "_name": pl.col("retriever").str.to_lowercase(),
+        "_family": _known("family"),
+        "_method": _known("method"),
+        "_trained": pl.when(pl.col("trained_on_benchmark") == UNKNOWN).then(None).otherwise("trained_on_benchmark"),
+        "_source": pl.when(reported & (pl.col("place") != "")).then("place").otherwise("provenance"),
+        "_scorer": pl.col("scorer_version"),
+        "_level": pl.col("level") != "query",
+    }
+    if column not in board.columns and column not in derived:
+        # A board whose statistics or costs nobody has read: nothing is known in any row.
+        derived[column] = pl.lit(None)
+    named = board.with_columns(**derived)
+    if key is SortKey.DATE:
+        # The table shows no date for them either.
+        named = named.with_columns(published_at=pl.when(reported).then(None).otherwise("published_at"))
     by = [column, "_name", "method", "contract", "run_id"]
     down = [descending != reverse, False, False, False, False]
     if key is SortKey.RANK:
         by, down = ["_level", *by], [False, *down]
-    return named.sort(by, descending=down, nulls_last=True, maintain_order=True).drop("_name", "_family", "_level")
+    places = named.with_row_index("_place").sort(by, descending=down, nulls_last=True, maintain_order=True)["_place"]
+    return board[places]
+
+
+def pinned_first(board: pl.DataFrame, rows: pl.DataFrame, pinned: Sequence[str]) -> pl.DataFrame:
+    """The rows that a reader sees: pinned ones on top whatever the filters, in the order of the rest; ``pinned``.
+
+    Args:
+        board: all rows, ordered.
+        rows: those that the filters accept, ordered in the same way.
+        pinned: run ids; those that are not on the board are passed over.
+    """
+    on_top = pl.col("run_id").is_in(list(pinned))
+    return pl.concat([board.filter(on_top), rows.filter(~on_top)]).with_columns(pinned=on_top)

@@ -23,6 +23,9 @@ ROW_HEIGHT = 35
 SUB_QUERY_MARK = "†"
 SUB_QUERIES = f"sub-queries {SUB_QUERY_MARK}"
 MOST_ROWS_SHOWN = 26
+#: Marks rows that the reader pinned; they are tinted too.
+PIN_MARK = "◆"
+_PIN_TINTS = {Ground.LIGHT: "#eaf1fb", Ground.DARK: "#17233a"}
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ def as_shown(board: pl.DataFrame, ground: Ground, *, narrow: bool = False) -> pl
     """The board with the columns of the table: figures ×100, words for codes, a drawing a row.
 
     Args:
-        board: rows of ``ranked``, filtered and ordered.
+        board: rows of ``ranked``, filtered and ordered; ``pinned`` where some may be.
         ground: theme of the drawings.
         narrow: on a phone a mark alone says sub-query, and names that occur in several rows say the method.
     """
@@ -166,7 +169,8 @@ def as_shown(board: pl.DataFrame, ground: Ground, *, narrow: bool = False) -> pl
         values = {
             "rank": row["rank"],
             "rank_change": row["rank_change"],
-            "retriever": row["retriever"]
+            "retriever": (f"{PIN_MARK} " if row.get("pinned") else "")
+            + row["retriever"]
             + (f" · {method}" if narrow and repeated else "")
             + (asked if row["level"] == "sub-query" else ""),
             "move": row_dumbbell(row["old"], row["new"], low, high, ground),
@@ -239,7 +243,12 @@ def _styled(board: pl.DataFrame, shown: pl.DataFrame, keys: Sequence[str], groun
         if key in keys:
             styler = styler.format(write, subset=[key], na_rep=NONE)
     shades = colours(ground)
-    return styler.map(lambda _: f"font-weight: 700; color: {shades.text}", subset=["retriever"])
+    styler = styler.map(lambda _: f"font-weight: 700; color: {shades.text}", subset=["retriever"])
+    pinned = board["pinned"].to_list() if "pinned" in board.columns else []
+    if any(pinned):
+        tint = f"background-color: {_PIN_TINTS[ground]}"
+        styler = styler.apply(lambda column: [tint if is_pinned else "" for is_pinned in pinned], axis=0)
+    return styler
 
 
 def as_text(board: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:

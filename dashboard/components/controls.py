@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -12,10 +12,13 @@ from dashboard import reading
 from dashboard.components import permalinks
 from dashboard.components.benchmark_choice import choose_version
 from dashboard.components.board import FILTERS, BoardView, Filters, SortKey, filter_options
-from dashboard.components.board_table import COLUMNS, USUAL
+from dashboard.components.board_table import COLUMNS, SUB_QUERY_MARK, USUAL
+from dashboard.components.run_choice import described_several
+from pipeline.formats.paired_table import row_names
 from store.records import BenchmarkRecord
 
 PREFIX = "lb_"
+PIN = "lb_pin"
 METRICS = ("NDCG", "Recall", "Comp")
 _HIDDEN_AT_FIRST = ("level",)
 
@@ -62,12 +65,13 @@ class Figure:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """How the rows are narrowed, ordered and laid out."""
+    """How the rows are narrowed, ordered and laid out; ``pinned`` holds run ids."""
 
     filters: Filters
     sort: SortKey
     reverse: bool
     columns: tuple[str, ...]
+    pinned: tuple[str, ...] = ()
 
 
 def choose_benchmark(
@@ -131,8 +135,13 @@ def choose_metric(benchmark: BenchmarkRecord, found: pl.DataFrame, prefix: str) 
     return metric, int(k), by_word[word]
 
 
-def choose_arrangement(board: pl.DataFrame) -> Arrangement:
-    """Filters, order and columns; draws them one under another where it is called."""
+def choose_arrangement(board: pl.DataFrame, of: str) -> Arrangement:
+    """Filters, order, pinned rows and columns; draws them one under another where it is called.
+
+    Args:
+        board: whole.
+        of: what the board belongs to; another one has pinned rows of its own.
+    """
     options = filter_options(board)
     search = permalinks.text(
         "Search", PREFIX + "search", placeholder="retriever, family, method", icon=":material/search:", live=True
@@ -151,6 +160,17 @@ def choose_arrangement(board: pl.DataFrame) -> Arrangement:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         sort = permalinks.select("Sort by", [str(s) for s in SortKey], PREFIX + "sort", str(SortKey.RANK))
         reverse = permalinks.switch("Reverse", PREFIX + "reverse")
+    names = pin_names(board)
+    pinned = described_several(
+        "Pinned rows",
+        list(names),
+        key=PIN,
+        default=[],
+        describe=lambda run_id: names[run_id],
+        of=of,
+        placeholder="none",
+        help="They stay on top under every filter. Select a row of the table to pin it.",
+    )
     titles = {column.key: column.title for column in COLUMNS}
     usual = [key for key in USUAL if key not in _HIDDEN_AT_FIRST or board["level"].n_unique() > 1]
     columns = permalinks.several(
@@ -160,7 +180,32 @@ def choose_arrangement(board: pl.DataFrame) -> Arrangement:
         [key for key in usual if key != "retriever"],
         format_func=lambda key: titles[key],
     )
-    return Arrangement(Filters(chosen, search), SortKey(sort), bool(reverse), tuple(columns))
+    return Arrangement(Filters(chosen, search), SortKey(sort), bool(reverse), tuple(columns), tuple(pinned))
+
+
+def pin_names(board: pl.DataFrame) -> dict[str, str]:
+    """Run id → a name that is unique on the board."""
+    named: dict[str, str] = {}
+    for (run_id, level), name in zip(board.select("run_id", "level").iter_rows(), row_names(board), strict=True):
+        asked = f" {SUB_QUERY_MARK}" if level == "sub-query" else ""
+        named[run_id] = name + asked if name + asked not in named.values() else f"{name}{asked} ({run_id})"
+    return named
+
+
+def pin(run_id: str, of: str, *, pinned: bool) -> Callable[[], None]:
+    """A callback that pins a row, or lets it go."""
+
+    def apply() -> None:
+        key = f"{PIN}_{of}"
+        others = [other for other in st.session_state.get(key, []) if other != run_id]
+        st.session_state[key] = [*others, run_id] if pinned else others
+
+    return apply
+
+
+def unpin_all(of: str) -> Callable[[], None]:
+    """A callback that lets every pinned row go."""
+    return permalinks.reset({f"{PIN}_{of}": []})
 
 
 def cleared() -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from dashboard.components.board import BoardView
-from dashboard.components.board_table import SUB_QUERY_MARK
+from dashboard.components.board_table import PIN_MARK, SUB_QUERY_MARK
 from dashboard.components.controls import Figure
 from dashboard.components.numbers import points, whole
 from dashboard.components.untrusted import plain
@@ -35,6 +35,8 @@ def reading_line(figure: Figure, rows: pl.DataFrame) -> str:
         )
     if rows.filter(pl.col("flags").list.contains("partial")).height:
         parts.append("Partial runs answer fewer than half of the queries and are not ranked.")
+    if "pinned" in rows.columns and rows["pinned"].any():
+        parts.append(f"{PIN_MARK} pinned by the reader: on top whatever the filters, with its rank on the whole board.")
     parts.append("Select a row for everything about it (keyboard: arrows, then Shift+Space).")
     return " ".join(parts)
 

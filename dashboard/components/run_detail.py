@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 import streamlit as st
 
 from dashboard.components import permalinks
-from dashboard.components.board_table import SUB_QUERIES
+from dashboard.components.board_table import ROW_HEIGHT, SUB_QUERIES
 from dashboard.components.downloads import download_menu
 from dashboard.components.numbers import NONE, day, decimals_of, figure_text, points, size, whole
 from dashboard.components.run_statistics import show_statistics
@@ -104,15 +105,33 @@ def old_new_table(summaries: pl.DataFrame, k: int, domains: Sequence[str], headl
 _FIGURE = re.compile(r"[+\u2212<]?[\d\u202f.]+( \[[^\]]+\])?( / [\d.]+)?( %)?[*†]?|\u2014|")
 
 
-def text_table(frame: pl.DataFrame, *, key: str | None = None, label: str | None = None) -> None:
-    """A small table of texts, columns of figures to the right; nothing in it is read as markup."""
+def text_table(
+    frame: pl.DataFrame,
+    *,
+    key: str | None = None,
+    label: str | None = None,
+    most_rows: int | None = None,
+    order: Sequence[str] | None = None,
+) -> None:
+    """A table of texts, columns of figures to the right; nothing in it is read as markup.
+
+    Args:
+        frame: all text.
+        key: of the element.
+        label: accessible name.
+        most_rows: how many rows show before the table scrolls; None shows all.
+        order: the columns' order on the page, where it is not the frame's.
+    """
     config = {
         name: st.column_config.TextColumn(
             name, alignment="right" if all(_FIGURE.fullmatch(text or "") for text in frame[name]) else "left"
         )
         for name in frame.columns
     }
-    st.dataframe(frame, hide_index=True, column_config=config, lazy=False, key=key, height="content", alt=label)
+    height: Any = "content" if most_rows is None or frame.height <= most_rows else ROW_HEIGHT * (most_rows + 1) + 2
+    st.dataframe(
+        frame, hide_index=True, column_config=config, lazy=False, key=key, height=height, column_order=order, alt=label
+    )
 
 
 def facts_table(facts: Sequence[tuple[str, str]]) -> None:
@@ -288,6 +307,19 @@ def safe_ending(name: str | None) -> str:
     """The known ending of a submitted file's name, ``.run`` when it has none; nothing else of the name is used."""
     folded = (name or "").lower()
     return next((ending for ending in _ENDINGS if folded.endswith(ending)), ".run")
+
+
+def retriever_link(page: RunPage) -> None:
+    """A link to everything about the run's retriever, where anybody may see that."""
+    from dashboard.retriever_reading import is_public
+
+    if is_public(page.retriever.key):
+        st.page_link(
+            "pages/retriever.py",
+            label=f"Everything about {plain(page.retriever.name)}",
+            icon=":material/network_node:",
+            query_params={"retriever": page.retriever.key},
+        )
 
 
 def run_address(page: RunPage) -> str:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard import reading
 from dashboard.components import permalinks, viewport
-from dashboard.components.board import narrowed, ordered, ranked_for
+from dashboard.components.board import narrowed, ordered, pinned_first, ranked_for
 from dashboard.components.board_table import as_text, board_table, visible_columns
 from dashboard.components.controls import (
     Arrangement,
@@ -18,13 +18,15 @@ from dashboard.components.controls import (
     choose_benchmark,
     choose_figure,
     cleared,
+    pin,
+    unpin_all,
 )
 from dashboard.components.downloads import download_menu
 from dashboard.components.empty import empty_board, no_benchmarks
 from dashboard.components.failures import shown_errors
 from dashboard.components.findings import finding, reading_line
 from dashboard.components.numbers import whole
-from dashboard.components.run_detail import read_run, run_title, show_run
+from dashboard.components.run_detail import read_run, retriever_link, run_title, show_run
 from dashboard.components.theme import ground
 from dashboard.components.untrusted import plain
 from store.errors import NotFound
@@ -57,21 +59,38 @@ def controls(narrow: bool) -> tuple[Figure, Arrangement, pl.DataFrame]:
                 average=figure.scope.average,
                 domain=figure.scope.domain,
             )
-            arrangement = choose_arrangement(board)
+            arrangement = choose_arrangement(board, str(benchmark.id))
     return figure, arrangement, board
 
 
-def rows_line(shown: int, total: int, arrangement: Arrangement) -> None:
-    """How many rows are shown, and the way back to all of them."""
-    if shown == total:
+def rows_line(rows: pl.DataFrame, total: int, arrangement: Arrangement, of: str) -> None:
+    """How many rows are shown and pinned, and the way back to all of them."""
+    pinned = int(rows["pinned"].sum())
+    if rows.height == total and not pinned:
         return
+    said = [f"{whole(pinned)} pinned."] if pinned else []
+    if rows.height < total:
+        said.insert(0, f"{whole(rows.height)} of {whole(total)} rows.")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(f"{whole(shown)} of {whole(total)} rows. Ranks are those of the whole board.", width="content")
+        st.caption(f"{' '.join(said)} Ranks are those of the whole board.", width="content")
         if arrangement.filters.active:
             st.button("Show all rows", type="tertiary", on_click=permalinks.reset(cleared()), key="lb_all_rows")
+        if pinned:
+            st.button("Unpin all", type="tertiary", on_click=unpin_all(of), key="lb_unpin_all")
 
 
-def detail(run_id: str, figure: Figure) -> None:
+def pin_button(run_id: str, of: str, pinned: bool) -> None:
+    """Pin the selected row, or let it go."""
+    st.button(
+        "Unpin it" if pinned else "Pin it on top",
+        icon=":material/keep_off:" if pinned else ":material/keep:",
+        type="tertiary",
+        on_click=pin(run_id, of, pinned=not pinned),
+        key="lb_pin_selected",
+    )
+
+
+def detail(run_id: str, figure: Figure, rows: pl.DataFrame) -> None:
     """The selected run under the table."""
     try:
         page = read_run(run_id)
@@ -82,6 +101,11 @@ def detail(run_id: str, figure: Figure) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader(plain(run_title(page)), anchor=False, width="content")
         st.page_link("pages/run.py", label="Open its page", icon=":material/link:", query_params={"run": run_id})
+        retriever_link(page)
+        # A link may name a run that is no row of this board.
+        own = rows.filter(pl.col("run_id") == run_id)
+        if own.height:
+            pin_button(run_id, str(figure.benchmark.id), bool(own["pinned"][0]))
     show_run(page, k=figure.k, key="lb_detail")
 
 
@@ -122,16 +146,15 @@ def page() -> None:
     if board.is_empty():
         empty_board(figure.benchmark)
         return
-    rows = ordered(
-        narrowed(ranked_for(board, figure.view), arrangement.filters), arrangement.sort, reverse=arrangement.reverse
-    )
+    every = ordered(ranked_for(board, figure.view), arrangement.sort, reverse=arrangement.reverse)
+    rows = pinned_first(every, narrowed(every, arrangement.filters), arrangement.pinned)
     sentence = finding(figure, board)
     # Between the controls and the table: the table's toolbar, which appears over its top right corner, then covers
     # the end of a line and no control.
     with st.container(gap="xxsmall"):
         if sentence and not narrow:
             st.markdown(sentence)
-        rows_line(rows.height, board.height, arrangement)
+        rows_line(rows, board.height, arrangement, str(figure.benchmark.id))
     if rows.is_empty():
         st.info("No row passes these filters. Every row is still there: show all rows to see them.")
         return
@@ -158,7 +181,7 @@ def page() -> None:
         download_menu(
             key="lb_download",
             name=f"equirank-{figure.benchmark.slug}-{figure.metric}{figure.k}",
-            data=lambda: rows,
+            data=lambda: rows.drop("pinned"),
             table=lambda: as_text(rows, columns),
             report=lambda: view_report(figure, rows),
         )
@@ -169,7 +192,7 @@ def page() -> None:
             query_params={"cost_benchmark": figure.benchmark.name},
         )
     if selected:
-        detail(selected, figure)
+        detail(selected, figure, rows)
 
 
 with shown_errors():

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard.components import permalinks
 from dashboard.components.failures import show, shown_errors
-from dashboard.components.run_detail import headline_sentence, read_run, run_title, show_run
+from dashboard.components.run_detail import headline_sentence, read_run, retriever_link, run_title, show_run
 from dashboard.components.run_exports import show_exports
 from dashboard.components.untrusted import plain
 from store.errors import NotFound
@@ -39,6 +39,7 @@ def page() -> None:
     with st.container(gap="xxsmall"):
         st.title(plain(run_title(shown)), anchor=False)
         st.caption(f"{plain(shown.run.method)} on {plain(shown.benchmark.title)} ({plain(shown.benchmark.name)})")
+    retriever_link(shown)
     ks = sorted(set(shown.summaries["k"].to_list())) or [10]
     k = 10 if 10 in ks else ks[0]
     if len(ks) > 1:

@@ -53,12 +53,14 @@ VIEWS: tuple[tuple[str, dict[str, str]], ...] = (
     ("benchmarks", {"bm_benchmark": "demo-tools@2"}),
     ("about", {}),
     ("run", {"run": "RUN"}),
+    ("retriever", {"retriever": "tool-embed-4b"}),
+    ("retriever", {"retriever": "one"}),
 )
 #: Shown only beside an uploaded file, which no address can carry.
 BESIDE_A_FILE = {"submit_k"}
 #: Buttons that undo every filter of their page at once, and what they leave alone: which figure, of which runs.
 UNDO = {
-    "lb_clear_all": ("benchmark", "view", "metric", "k", "over", "columns"),
+    "lb_clear_all": ("benchmark", "view", "metric", "k", "over", "columns", "pin"),
     "q_clear": ("benchmark", "run", "metric", "k", "need", "tool"),
 }
 #: A choice that these do not offer any more is forgotten, so the way back gives its first value.
@@ -114,7 +116,9 @@ def parameter(app: AppTest, control: Widget) -> str | None:
         return bound
     key = str(control.key)
     # Controls with descriptions write the address themselves; the key may end in what the options belong to.
-    return next((name for name in app.query_params if key == name or re.fullmatch(f"{name}_\\d+", key)), None)
+    said = next((name for name in app.query_params if key == name or re.fullmatch(f"{name}_\\d+", key)), None)
+    # Nothing is said where nothing is chosen.
+    return said if said or control.value else re.sub(r"_\d+$", "", key)
 
 
 def other_value(control: Widget) -> Any:

@@ -36,6 +36,7 @@ VIEWS: dict[str, tuple[str, ...]] = {
     "benchmarks": ("",),
     "about": ("",),
     "run": ("run={run}", "run=no-such-run"),
+    "retriever": ("retriever=bm25-sample", "retriever=tool-embed-4b", "retriever=no-such-retriever"),
 }
 
 
