@@ -74,9 +74,6 @@ class Settings(BaseSettings):
     limit_jobs_per_person: int = Field(
         default=20, ge=1, description="Jobs that one person may have waiting or running at a time."
     )
-    limit_llm_usd: float = Field(
-        default=20.0, ge=0, description="The most that one job may spend on language models, in US dollars."
-    )
     demo_runs: bool = Field(
         default=True,
         description="Whether the embedded worker measures BM25 and MiniLM on the demo benchmarks at the first start.",

@@ -39,6 +39,7 @@ STATE_WORDS = {
     JobState.DONE: "done",
     JobState.FAILED: "failed",
     JobState.CANCELLED: "cancelled",
+    JobState.ANSWERS: "waiting for answers",
 }
 METHOD_WORDS = {"full-doc": "full-doc", "sub-query": "sub-query †", "adapter": "adapter"}
 

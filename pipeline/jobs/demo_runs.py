@@ -26,10 +26,10 @@ _MEASURED = (
     EvaluationRequest("", "minilm-l6", "adapter"),
     EvaluationRequest("", "minilm-l6", "adapter", positives="equivalents"),
     # With the rule-based standardizer and the original query, which need no language model.
-    EvaluationRequest("", "bm25s", "mftr", mftr="paper"),
-    EvaluationRequest("", "bm25s", "mftr", mftr="v2"),
-    EvaluationRequest("", "minilm-l6", "mftr", mftr="paper"),
-    EvaluationRequest("", "minilm-l6", "mftr", mftr="v2"),
+    EvaluationRequest("", "bm25s", "mftr", method_preset="paper"),
+    EvaluationRequest("", "bm25s", "mftr", method_preset="v2"),
+    EvaluationRequest("", "minilm-l6", "mftr", method_preset="paper"),
+    EvaluationRequest("", "minilm-l6", "mftr", method_preset="v2"),
 )
 
 

@@ -16,7 +16,7 @@ from dbos import DBOS, SetWorkflowID
 
 from pipeline.jobs import measuring, progress
 from pipeline.jobs.evaluation_request import Evaluation, EvaluationRequest, resolve_request
-from pipeline.jobs.field_evaluation import cut_plan, rank_with_fields
+from pipeline.jobs.field_evaluation import cut_plan, field_plan, rank_with_fields
 from pipeline.jobs.queues import shard_queue
 from pipeline.jobs.worker_site import the_site
 from pipeline.jobs.workflow_names import ENCODE_SHARD, EVALUATE, MAX_ATTEMPTS
@@ -42,7 +42,7 @@ def evaluate(request: dict[str, Any], queue: str) -> dict[str, Any]:
     if plan["run_id"] is not None:
         return {"run_id": plan["run_id"]}
     if plan.get("fields"):
-        ranked = rank_with_fields(request, lambda cut: _encode_all(request, queue, cut))
+        ranked = rank_with_fields(request, plan["fields"], lambda cut: _encode_all(request, queue, cut))
         if "pending" in ranked:
             return {"run_id": None, **ranked}
     else:
@@ -70,7 +70,7 @@ def _plan(request: dict[str, Any]) -> dict[str, Any]:
     for note in measuring.check_model(evaluation):
         progress.say(note)
     if evaluation.options is not None:
-        return {"run_id": None, "shards": [], "fan_out": False, "fields": True}
+        return {"run_id": None, "shards": [], "fan_out": False, "fields": field_plan(site, evaluation)}
     return {"run_id": None, **cut_plan(site, measuring.shards(site, evaluation))}
 
 

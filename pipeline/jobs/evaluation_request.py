@@ -41,8 +41,8 @@ class EvaluationRequest:
         positives: adapter only: ``ground_truth`` or ``equivalents``.
         dtype: ``""`` as the preset says, or ``bfloat16``, ``float16``, ``float32``.
         endpoint_url: address of an embeddings endpoint; "" takes the provider's own.
-        mftr: MFTR's preset, ``paper`` or ``v2``; "" takes the default. Only for methods that have one, as are the next
-            three.
+        method_preset: the method's preset (``pipeline.baselines.methods``), such as MFTR's ``paper`` or ``v2``; ""
+            takes the default. Only for methods that have presets; the next three only for those with fields.
         standardizer: who puts tools into fields: ``rule-based`` (also for ""), ``llm`` or the id of stored field texts.
         rewriter: who rewrites queries: ``original`` (also for ""; nobody), ``llm`` or the id of stored field texts.
         weights: id of an imported parameter set; "" learns.
@@ -63,7 +63,7 @@ class EvaluationRequest:
     positives: str = "ground_truth"
     dtype: str = ""
     endpoint_url: str = ""
-    mftr: str = ""
+    method_preset: str = ""
     standardizer: str = ""
     rewriter: str = ""
     weights: str = ""
@@ -148,7 +148,7 @@ def resolve_request(site: Site, request: EvaluationRequest) -> Evaluation:
     options = settled_options(site, request, method, version) if isinstance(method, FieldMethod) else None
     said = {**request.as_json(), "benchmark": version.name}
     if options is not None:
-        said |= {"mftr": options.preset, "standardizer": options.tools, "rewriter": options.queries}
+        said |= {"method_preset": options.preset, "standardizer": options.tools, "rewriter": options.queries}
         said |= {"weights": options.weights, "llm": options.llm}
     if options is None or not options.asks:
         said |= {"llm": "", "budget": None, "batch": False}

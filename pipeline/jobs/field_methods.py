@@ -53,8 +53,8 @@ class Needs:
     dense: bool = False
 
     @property
-    def preset(self) -> bool:
-        """Whether MFTR's preset decides anything."""
+    def fields(self) -> bool:
+        """Whether it is MFTR or a variant of it, with MFTR's presets."""
         return self.tools or self.queries or self.learns
 
 
@@ -73,6 +73,8 @@ _NEEDS = {
     FieldMethod.WITHOUT_PENALTY: Needs(tools=True, queries=True, learns=True),
 }
 
+#: What a preset's name follows in a label; MFTR's variants have its presets.
+_PRESETS_OF = {FieldMethod.PLUTO: "PLUTo", FieldMethod.ONLINERAG: "OnlineRAG"}
 #: Every method that ``equirank retrieve`` and a job know.
 METHODS: dict[str, AnyMethod] = {str(method): method for kind in (Method, FieldMethod) for method in kind}
 
@@ -88,7 +90,7 @@ class FieldOptions:
 
     Attributes:
         method: the method.
-        preset: ``paper`` or ``v2``; "" where the method has no preset.
+        preset: of the method; "" where it has none.
         tools: ``rule-based``, ``llm`` or the id of stored field texts; "" where the method needs none.
         queries: ``original``, ``llm`` or the id of stored field texts; "" where the method needs none.
         weights: id of an imported parameter set; "" learns.
@@ -126,7 +128,7 @@ class FieldOptions:
         """The options as a row of the leaderboard says them."""
         parts = []
         if self.preset:
-            parts.append(f"MFTR {self.preset}")
+            parts.append(f"{_PRESETS_OF.get(self.method, 'MFTR')} {self.preset}")
         parts += [document_words(self.tools, self.llm)] if self.tools else []
         parts += [query_words(self.queries, self.llm)] if self.queries else []
         if self.weights:

@@ -7,6 +7,8 @@ import math
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from pipeline.baselines.methods import method as method_entry
+from pipeline.baselines.methods import method_preset
 from pipeline.errors import UsageError
 from pipeline.formats.messages import quote
 from pipeline.jobs.field_methods import LLM, ORIGINAL, RULES, FieldMethod, FieldOptions
@@ -41,6 +43,19 @@ def method_settings(method: FieldMethod, name: str) -> MftrSettings:
     return settings
 
 
+def preset_name(method: FieldMethod, name: str) -> str:
+    """The method's preset, its default for ""; "" where it has none.
+
+    Raises:
+        UsageError: it has no such preset.
+    """
+    if method.needs.fields:
+        preset(name or DEFAULT_PRESET)
+        return name or DEFAULT_PRESET
+    found = method_preset(method_entry(method), name)
+    return "" if found is None else found.name
+
+
 def settled_options(
     site: Site, request: EvaluationRequest, method: FieldMethod, version: BenchmarkRecord
 ) -> FieldOptions:
@@ -69,13 +84,14 @@ def plain_options(settings: Settings, request: EvaluationRequest, method: FieldM
     """
     needs = method.needs
     for name, said, used in (
-        ("preset of MFTR", request.mftr, needs.preset),
         ("standardizer", request.standardizer, needs.tools),
         ("rewriter", request.rewriter, needs.queries),
         ("weights", request.weights, needs.learns),
     ):
         if said and not used:
             raise UsageError(f"the {name} means nothing to the method {method}: leave it out")
+    if request.instruction and needs.fields:
+        raise UsageError(f"{method} makes queries of its own; instructions mean nothing to it: leave them out")
     tools = (request.standardizer or RULES) if needs.tools else ""
     queries = (request.rewriter or ORIGINAL) if needs.queries else ""
     if method in (FieldMethod.REWRITE_ONLY, FieldMethod.WEIGHTING_REWRITE) and queries == ORIGINAL:
@@ -83,35 +99,32 @@ def plain_options(settings: Settings, request: EvaluationRequest, method: FieldM
     asks = needs.asks or LLM in (tools, queries)
     llm = (request.llm or DEFAULT_LLM) if asks else ""
     if asks:
-        _check_budget(settings, request.budget)
-    name = (request.mftr or DEFAULT_PRESET) if needs.preset else ""
+        _check_budget(settings, request)
+    name = preset_name(method, request.method_preset)
     details: dict[str, Any] = {}
-    if needs.preset:
+    if needs.fields:
         details["settings"] = _json(asdict(method_settings(method, name)))
-    details |= _versions(method, tools, queries)
+    details |= _versions(method, name, tools, queries)
     return FieldOptions(method, name, tools, queries, request.weights, llm, details)
 
 
-def _versions(method: FieldMethod, tools: str, queries: str) -> dict[str, Any]:
+def _versions(method: FieldMethod, name: str, tools: str, queries: str) -> dict[str, Any]:
     """Versions of the rules and prompts that decide the texts, and a baseline's own settings."""
     found: dict[str, Any] = {}
     if tools == RULES:
         from pipeline.mftr.rules import RULES_VERSION
 
         found["rules"] = RULES_VERSION
-    prompts = []
-    if tools == LLM:
-        from pipeline.jobs.field_texts import standardizer_prompts
+    prompts: list[str] = []
+    for kind, source in (("tools", tools), ("queries", queries)):
+        if source == LLM:
+            from pipeline.jobs.field_llm import prompts as prompts_of
 
-        prompts += standardizer_prompts()
-    if queries == LLM:
-        from pipeline.jobs.field_texts import rewriter_prompts
-
-        prompts += rewriter_prompts()
+            prompts += prompts_of(kind)
     if method.needs.asks or method is FieldMethod.ONLINERAG:
         from pipeline.jobs.baselines import baseline_identity
 
-        found |= baseline_identity(method)
+        found |= baseline_identity(method, name)
     if prompts:
         found["prompts"] = sorted(prompts)
     return found
@@ -143,10 +156,16 @@ def _check_weights(site: Site, set_id: str, version: BenchmarkRecord) -> None:
         raise UsageError(f"the weights {set_id[:8]} were learned here: leave them out and the same are used again")
 
 
-def _check_budget(settings: Settings, budget: float | None) -> None:
-    limit = settings.limit_llm_usd
-    if budget is not None and not (math.isfinite(budget) and 0 <= budget <= limit):
-        raise UsageError(f"the budget is {budget:g} US dollars: choose 0 to {limit:g} (EQUIRANK_LIMIT_LLM_USD)")
+def _check_budget(settings: Settings, request: EvaluationRequest) -> None:
+    budget, limit = request.budget, settings.llm_budget_dollars
+    if budget is not None and not (math.isfinite(budget) and 0 <= budget <= (limit or math.inf)):
+        most = f"0 to {limit:g} (EQUIRANK_LLM_BUDGET_DOLLARS)" if limit else "0 or more"
+        raise UsageError(f"the budget is {budget:g} US dollars: choose {most}")
+    if budget is None and not limit and not request.batch:
+        raise UsageError(
+            "a language model is asked and nobody says what that may cost: give a budget in US dollars, or write the "
+            "questions to a batch file"
+        )
 
 
 def _json(value: Any) -> Any:

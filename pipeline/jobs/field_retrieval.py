@@ -39,7 +39,7 @@ from store.field_text_models import FieldTextSource, ParameterSource
 
 @dataclass(frozen=True)
 class FieldSources:
-    """Ids of the field texts that a run is over."""
+    """Ids of the field texts that a run is over; "" where its method needs none."""
 
     tools: str
     queries: str
@@ -71,18 +71,28 @@ def ready_sources(site: Site, evaluation: Evaluation) -> FieldSources | None:
     """The field texts of a request, made and stored here where that needs no language model; None where it does."""
     options = evaluation.options
     assert options is not None
-    tools, queries = options.tools, options.queries
-    target = load_compiled(site, evaluation.version.id).target
-    if tools == RULES:
-        benchmark = load_benchmark(site, evaluation.version.id)
-        made = field_texts.rule_based_tools(benchmark)
-        tools = field_texts.store_tools(site, evaluation.version.id, target, made, field_texts.rules_origin()).id
-    if queries == ORIGINAL:
-        benchmark = load_benchmark(site, evaluation.version.id)
-        asked = field_texts.original_queries(benchmark)
-        origin = field_texts.Origin(FieldTextSource.ORIGINAL)
-        queries = field_texts.store_queries(site, evaluation.version.id, target, asked, origin).id
-    return None if LLM in (tools, queries) else FieldSources(tools, queries)
+    if LLM in (options.tools, options.queries):
+        return None
+    tools = rules_set(site, evaluation) if options.tools == RULES else options.tools
+    queries = original_set(site, evaluation) if options.queries == ORIGINAL else options.queries
+    return FieldSources(tools, queries)
+
+
+def rules_set(site: Site, evaluation: Evaluation) -> str:
+    """Id of the benchmark's tools in fields by rules, stored."""
+    version_id = evaluation.version.id
+    made = field_texts.rule_based_tools(load_benchmark(site, version_id))
+    target = load_compiled(site, version_id).target
+    return field_texts.store_tools(site, version_id, target, made, field_texts.rules_origin()).id
+
+
+def original_set(site: Site, evaluation: Evaluation) -> str:
+    """Id of the benchmark's queries as their own needs, stored."""
+    version_id = evaluation.version.id
+    asked = field_texts.original_queries(load_benchmark(site, version_id))
+    target = load_compiled(site, version_id).target
+    origin = field_texts.Origin(FieldTextSource.ORIGINAL)
+    return field_texts.store_queries(site, version_id, target, asked, origin).id
 
 
 def stage_texts(tools: ToolFields, queries: QueryFields, contract: Contract) -> dict[str, list[PromptedText]]:
@@ -299,10 +309,10 @@ def rank(
     found = rank_fields(
         scored, evaluation.model, settings, learned, target, depth, progress=progress, cancelled=cancelled
     )
-    with site.database.reading() as session:
-        made = mftr.field_texts(session, sources.tools), mftr.field_texts(session, sources.queries)
-    costs, notes = language_model_costs(*made), notes_of(*made, settings, evaluation)
-    return FieldRanking(found.run, target, learned, {**found.efficiency, **costs}, notes)
+    costs = costs_of(site, sources)
+    return FieldRanking(
+        found.run, target, learned, {**found.efficiency, **costs}, source_notes(site, evaluation, sources)
+    )
 
 
 def sources_of(site: Site, evaluation: Evaluation, sources: FieldSources) -> tuple[RunTarget, ToolFields, QueryFields]:
@@ -323,15 +333,16 @@ def cache_of(site: Site) -> FolderEmbeddingCache:
     return FolderEmbeddingCache(site.settings.embedding_folder)
 
 
-def language_model_costs(tools: FieldTextsRecord, queries: FieldTextsRecord) -> dict[str, float | None]:
+def costs_of(site: Site, sources: FieldSources) -> dict[str, float | None]:
     """Calls and seconds of language models behind field texts; None where they were made elsewhere."""
+    tools, queries = _records(site, sources)
 
-    def figure(record: FieldTextsRecord, name: str) -> float | None:
-        if record.source == FieldTextSource.IMPORTED:
+    def figure(record: FieldTextsRecord | None, name: str) -> float | None:
+        if record is not None and record.source == FieldTextSource.IMPORTED:
             return None
-        total = record.counts.get(name)
-        if record.source != FieldTextSource.LLM:
+        if record is None or record.source != FieldTextSource.LLM:
             return 0.0
+        total = record.counts.get(name)
         return None if total is None or not record.items else float(total) / record.items
 
     return {
@@ -341,44 +352,52 @@ def language_model_costs(tools: FieldTextsRecord, queries: FieldTextsRecord) -> 
     }
 
 
-def notes_of(
-    tools: FieldTextsRecord, queries: FieldTextsRecord, settings: MftrSettings, evaluation: Evaluation
-) -> tuple[str, ...]:
-    """What readers of the results must know."""
+def source_notes(site: Site, evaluation: Evaluation, sources: FieldSources) -> tuple[str, ...]:
+    """What readers of the results must know of the field texts and weights."""
     options = evaluation.options
     assert options is not None
+    tools, queries = _records(site, sources)
     notes = []
-    if tools.source == FieldTextSource.RULES:
+    if tools is not None:
         notes.append(
-            "Tools were put into fields by rules (rule-based), without a language model; what a document does not "
-            "state is empty."
+            {
+                FieldTextSource.RULES: "Tools were put into fields by rules (rule-based), without a language model; "
+                "what a document does not state is empty.",
+                FieldTextSource.LLM: f"Tools were put into fields by {tools.model}.",
+            }.get(FieldTextSource(tools.source), f"The tools in fields were imported ({tools.id[:8]}).")
         )
-    elif tools.source == FieldTextSource.LLM:
-        notes.append(f"Tools were put into fields by {tools.model}.")
-    else:
-        notes.append(f"The tools in fields were imported ({tools.id[:8]}).")
-    if queries.source == FieldTextSource.ORIGINAL:
-        notes.append("Each query itself is its one need in every field, without arguments: no query was rewritten.")
-    elif queries.source == FieldTextSource.LLM:
-        notes.append(f"Queries were rewritten by {queries.model}.")
-    else:
-        notes.append(f"The rewritten queries were imported ({queries.id[:8]}).")
-    for record, what in ((tools, "tool"), (queries, "query")):
+    if queries is not None:
+        notes.append(
+            {
+                FieldTextSource.ORIGINAL: "Each query itself is its one need in every field, without arguments: no "
+                "query was rewritten.",
+                FieldTextSource.LLM: f"Queries were rewritten by {queries.model}.",
+            }.get(FieldTextSource(queries.source), f"The rewritten queries were imported ({queries.id[:8]}).")
+        )
+    for record, one, many in ((tools, "tool", "tools"), (queries, "query", "queries")):
+        if record is None:
+            continue
         if record.failures:
-            several = plural(record.failures, f"{what} has", {"tool": "tools have", "query": "queries have"}[what])
-            notes.append(f"{several} no fields, because the language model gave no valid answer.")
+            several = plural(record.failures, f"{one} lacks", f"{many} lack")
+            notes.append(f"{several} fields, because the language model gave no valid answer.")
         elif record.filled < record.items:
-            missing = record.items - record.filled
-            several = plural(missing, f"{what} is", {"tool": "tools are", "query": "queries are"}[what])
+            several = plural(record.items - record.filled, f"{one} is", f"{many} are")
             notes.append(f"{several} not in the imported file.")
+    settings = settings_of(evaluation)
     if options.weights:
         notes.append(f"The weights were imported ({options.weights[:8]}) and apply by each query's fold.")
-    elif settings.weighting is not Weighting.MEAN:
+    elif options.method.needs.learns and settings.weighting is not Weighting.MEAN:
         notes.append(
             f"Weights were learned on this benchmark's own labels; {settings.folds} folds, each query ranked by "
             "weights that never saw it."
         )
     return tuple(notes)
+
+
+def _records(site: Site, sources: FieldSources) -> tuple[FieldTextsRecord | None, FieldTextsRecord | None]:
+    with site.database.reading() as session:
+        found = [mftr.field_texts(session, name) if name else None for name in (sources.tools, sources.queries)]
+    return found[0], found[1]
 
 
 def learned_folds(folds: ParameterSet, settings: MftrSettings, queries: QueryFields, target: RunTarget) -> LearnedFolds:

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from pipeline.errors import MftrError
 from pipeline.formats.ranking import ranking_frame
 from pipeline.jobs import field_retrieval, field_texts, measuring
-from pipeline.jobs.benchmark_library import load_compiled
+from pipeline.jobs.baselines import VARIANTS, Inputs, rank_baseline
+from pipeline.jobs.benchmark_library import load_benchmark, load_compiled
 from pipeline.jobs.evaluation_request import Evaluation
+from pipeline.jobs.field_asking import asked_sources, run_asker
 from pipeline.jobs.field_methods import FieldMethod, document_words, query_words
-from pipeline.jobs.field_retrieval import FieldSources
+from pipeline.jobs.field_retrieval import FieldSources, ready_sources
 from pipeline.jobs.measuring import Ranked, Shard
 from pipeline.jobs.site import Site
+from pipeline.llm.records import Asker
 from pipeline.retrieval.contract import Contract, PromptedText
 from pipeline.retrieval.progress import CancelledCallback, ProgressCallback
 
@@ -88,14 +90,17 @@ def settings_json(
     """What a run keeps of its method (``Run.method_settings``).
 
     Returns:
-        ``encoding_contract`` (the model's own contract hash, which a Full-Doc run of the same model and preset has),
-        ``preset``, ``standardizer`` and ``rewriter`` in words, ``llm``, and the ids ``tools``, ``queries`` and
+        ``encoding_contract`` (the model's own contract hash, which a Full-Doc run of the same model and preset has)
+        with ``model``, ``encoding`` and ``dtype`` as they were asked for, ``preset``, ``standardizer`` and ``rewriter`` in words, ``llm``, and the ids ``tools``, ``queries`` and
         ``parameters``; null where the method has none.
     """
     options = evaluation.options
     assert options is not None
     return {
         "encoding_contract": evaluation.contract.hash,
+        "model": evaluation.request.model,
+        "encoding": evaluation.request.preset,
+        "dtype": evaluation.request.dtype,
         "preset": options.preset or None,
         "standardizer": document_words(options.tools, options.llm) if options.tools else None,
         "rewriter": query_words(options.queries, options.llm) if options.queries else None,
@@ -106,6 +111,60 @@ def settings_json(
     }
 
 
+def rank_by_baseline(
+    site: Site,
+    evaluation: Evaluation,
+    sources: FieldSources,
+    asker: Asker | None = None,
+    *,
+    progress: ProgressCallback | None = None,
+    cancelled: CancelledCallback | None = None,
+) -> Ranked | int:
+    """Rank by a method that brings its own search, and store the ranking.
+
+    Args:
+        site: where everything is stored.
+        evaluation: what is measured.
+        sources: the field texts that the method needs.
+        asker: answers questions of EasyTool and PLUTo.
+        progress: as the method.
+        cancelled: asked between parts.
+
+    Returns:
+        How many questions wait for a batch's answers, where some do.
+
+    Raises:
+        BudgetExceeded, JudgeError: the language model cannot be asked, or not any more.
+        Cancelled: on request.
+        MftrError, ModelError, UsageError: as the method.
+    """
+    options, request = evaluation.options, evaluation.request
+    assert options is not None
+    method = options.method
+    inputs = Inputs(
+        load_benchmark(site, evaluation.version.id),
+        evaluation.model,
+        request.preset,
+        request.instruction,
+        request.depth,
+        field_texts.load_tools(site, sources.tools) if sources.tools else (),
+        field_texts.load_queries(site, sources.queries) if sources.queries else (),
+        field_retrieval.settings_of(evaluation) if method.needs.fields else None,
+        options.llm,
+        options.preset,
+    )
+    cache = measuring.embedding_cache(site)
+    found = rank_baseline(method, inputs, asker, cache=cache, progress=progress, cancelled=cancelled)
+    if found.run is None or found.target is None:
+        return found.pending
+    artifact = site.artifacts.put_frame(ranking_frame(found.run, found.target))
+    costs, notes = found.efficiency, found.notes
+    if method in VARIANTS:
+        costs = {**costs, **field_retrieval.costs_of(site, sources)}
+        notes = (*notes, *field_retrieval.source_notes(site, evaluation, sources))
+    return Ranked(artifact, method_contract(evaluation), costs, notes, settings_json(evaluation, sources))
+
+
 def measure_fields(site: Site, evaluation: Evaluation, *, progress: ProgressCallback | None = None) -> Ranked:
     """Do a whole evaluation over fields here and now, up to the stored ranking.
 
@@ -113,11 +172,17 @@ def measure_fields(site: Site, evaluation: Evaluation, *, progress: ProgressCall
         BudgetExceeded, JudgeError: a language model cannot be asked, or not any more.
         MftrError, ModelError, UsageError: as the parts.
     """
-    if evaluation.method not in OVER_FIELDS:
-        raise MftrError(f"{evaluation.method} is not there yet")
-    sources = field_retrieval.ready_sources(site, evaluation)
+    sources = ready_sources(site, evaluation)
+    asker: Asker | None = None
+    if evaluation.options is not None and evaluation.options.asks:
+        asker = run_asker(site, evaluation)
     if sources is None:
-        raise MftrError("language models are not asked here yet")
+        assert asker is not None
+        sources = asked_sources(site, evaluation, asker, progress=progress)
+    if evaluation.method not in OVER_FIELDS:
+        ranked = rank_by_baseline(site, evaluation, sources, asker, progress=progress)
+        assert isinstance(ranked, Ranked), "a live model leaves nothing pending"
+        return ranked
     for shard in field_shards(site, evaluation, sources):
         measuring.encode_shard(site, evaluation, shard, progress=progress)
     parameters = field_retrieval.learn(site, evaluation, sources, progress=progress)

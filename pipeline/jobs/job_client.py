@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.errors import EquiRankError
+from pipeline.errors import EquiRankError, JudgeError
 from pipeline.formats.messages import plural
 from pipeline.jobs import progress as progress_records
 from pipeline.jobs.durable import is_embedded, job_client
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Attribute of a job that was given up after it was taken over too often; its value says why.
 GIVEN_UP = "given_up"
+#: Attribute of a job that waited for answers: artifact hashes of the files that were imported for it.
+ANSWER_FILES = "answer_files"
 
 
 class JobState(StrEnum):
@@ -39,11 +42,13 @@ class JobState(StrEnum):
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    #: Its questions are in a batch file; it goes on when the answers are imported.
+    ANSWERS = "waiting for answers"
 
     @property
     def ended(self) -> bool:
         """Whether nothing more happens by itself."""
-        return self in (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
+        return self in (JobState.DONE, JobState.FAILED, JobState.CANCELLED, JobState.ANSWERS)
 
 
 #: DBOS's states as ours.
@@ -73,6 +78,8 @@ class Job:
             it waits.
         worker: the worker that does or did it.
         attempts: how often it was started.
+        pending: questions that wait for a batch's answers.
+        batch: artifact hashes of the batch's files, in order.
     """
 
     id: str
@@ -89,6 +96,8 @@ class Job:
     waiting_for: str = ""
     worker: str = ""
     attempts: int = 0
+    pending: int = 0
+    batch: tuple[str, ...] = ()
 
     @property
     def can_cancel(self) -> bool:
@@ -98,14 +107,14 @@ class Job:
     @property
     def can_retry(self) -> bool:
         """Whether it ended without a result."""
-        return self.state in (JobState.FAILED, JobState.CANCELLED)
+        return self.state in (JobState.FAILED, JobState.CANCELLED, JobState.ANSWERS)
 
 
 def submit(site: Site, request: EvaluationRequest, *, priority: int = 10) -> str:
     """Ask for an evaluation; returns the job's id.
 
     The same benchmark version, contract, method and options always are the same job: one that waits, runs or is done
-    is returned as it is, one that failed or was cancelled is tried again.
+    is returned as it is, one that failed, was cancelled or waits for answers is tried again.
 
     Args:
         site: where the benchmark is stored.
@@ -119,9 +128,8 @@ def submit(site: Site, request: EvaluationRequest, *, priority: int = 10) -> str
     """
     evaluation = resolve_request(site, request)
     client = job_client(site)
-    known = client.list_workflows(workflow_ids=[evaluation.job_id], load_input=False, load_output=False)
-    if known:
-        if STATES[known[0].status] in (JobState.FAILED, JobState.CANCELLED):
+    if client.list_workflows(workflow_ids=[evaluation.job_id], load_input=False, load_output=False):
+        if job(site, evaluation.job_id).can_retry:
             retry(site, evaluation.job_id)
         return evaluation.job_id
     if request.person:
@@ -237,12 +245,52 @@ def retry(site: Site, job_id: str) -> Job:
     asks = evaluation.options is not None and evaluation.options.asks
     queue = queue_for(site, evaluation.model, asks=asks)
     register_queues(client)
-    client.update_workflow_attributes(job_id, None)
+    # What it was given up for is over; the answers that were imported for it stay.
+    kept = {name: value for name, value in _attributes(client, job_id).items() if name == ANSWER_FILES}
+    client.update_workflow_attributes(job_id, kept or None)
     for child in client.list_workflows(parent_workflow_id=job_id, name=ENCODE_SHARD, load_input=False):
         if child.status not in (*_OPEN, "SUCCESS"):
             client.rewind_workflow(child.workflow_id, queue_name=shard_queue(queue))
     client.rewind_workflow(job_id, queue_name=queue)
     return job(site, job_id)
+
+
+def import_answers(site: Site, job_id: str, answers: Path) -> Job:
+    """Give a job that waits for answers the file that a provider returned for its batch; it goes on at once.
+
+    Lines are checked by the job, one by one, when it asks its questions; its log says what became of them.
+
+    Raises:
+        NotFound: there is no such job.
+        Conflict: it does not wait for answers.
+        JudgeError: the file cannot be read.
+        DatabaseUnavailable: the jobs cannot be reached.
+    """
+    known = job(site, job_id)
+    if known.state is not JobState.ANSWERS:
+        raise Conflict(f"the job is {known.state}: only one that waits for answers can be given some")
+    try:
+        digest = site.artifacts.put_file(answers)
+    except OSError as error:
+        raise JudgeError(f"the answers file {answers} cannot be read: {error.strerror or error}") from None
+    client = job_client(site)
+    files = [name for name in _attributes(client, job_id).get(ANSWER_FILES, []) if name != digest]
+    client.update_workflow_attributes(job_id, {ANSWER_FILES: [*files, digest]}, merge=True)
+    return retry(site, job_id)
+
+
+def answer_files(site: Site, job_id: str) -> list[str]:
+    """Artifact hashes of the answers that were imported for a job, in order.
+
+    Raises:
+        DatabaseUnavailable: the jobs cannot be reached.
+    """
+    return [str(digest) for digest in _attributes(job_client(site), job_id).get(ANSWER_FILES, [])]
+
+
+def _attributes(client: DBOSClient, job_id: str) -> dict[str, Any]:
+    found = client.list_workflows(workflow_ids=[job_id], load_input=False, load_output=False)
+    return dict(found[0].attributes or {}) if found else {}
 
 
 def _jobs(site: Site, found: list[WorkflowStatus]) -> list[Job]:
@@ -275,7 +323,12 @@ def _job(
         attempts=status.recovery_attempts or 0,
     )
     if state is JobState.DONE:
-        return replace(made, run_id=(status.output or {}).get("run_id"))
+        output = status.output or {}
+        if output.get("pending"):
+            waits = "the answers of its batch file; import them and it goes on"
+            batch = tuple(output.get("batch", ()))
+            return replace(made, state=JobState.ANSWERS, pending=output["pending"], batch=batch, waiting_for=waits)
+        return replace(made, run_id=output.get("run_id"))
     if state is JobState.FAILED:
         return replace(made, error=given_up or failure_words(status))
     if state is JobState.WAITING:

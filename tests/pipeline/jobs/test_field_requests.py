@@ -26,7 +26,7 @@ MFTR = EvaluationRequest("small", "bm25", "mftr")
 
 @pytest.fixture
 def site(tmp_path: Path) -> Generator[Site]:
-    made = open_site(Settings(home=tmp_path / "home"))
+    made = open_site(Settings(home=tmp_path / "home", llm_budget_dollars=50))
     made.database.migrate()
     import_into_store(made, small_benchmark())
     yield made
@@ -83,7 +83,7 @@ def test_equal_requests_are_one_job_and_different_ones_never(site: Site) -> None
     assert tools == other_tools and queries != other_queries
     first = job_client.submit(site, MFTR)
     spelled = EvaluationRequest(
-        "small@1", "bm25s", "mftr", mftr="paper", standardizer="rule-based", rewriter="original", budget=1.0
+        "small@1", "bm25s", "mftr", method_preset="paper", standardizer="rule-based", rewriter="original", budget=1.0
     )
     assert job_client.submit(site, spelled) == first
     (job,) = job_client.list_jobs(site)
@@ -91,7 +91,7 @@ def test_equal_requests_are_one_job_and_different_ones_never(site: Site) -> None
     different = [
         MFTR,
         EvaluationRequest("small", "bm25"),
-        EvaluationRequest("small", "bm25", "mftr", mftr="v2"),
+        EvaluationRequest("small", "bm25", "mftr", method_preset="v2"),
         EvaluationRequest("small", "bm25", "mftr", depth=20),
         EvaluationRequest("small", "minilm", "mftr"),
         EvaluationRequest("small", "minilm", "mftr", preset="paper"),
@@ -116,7 +116,7 @@ def test_a_row_says_who_filled_the_fields(site: Site) -> None:
     plain = resolve_request(site, MFTR)
     assert plain.contract_label == "card, MFTR paper, rule-based documents, original query"
     stored = EvaluationRequest(
-        "small", "minilm", "mftr", preset="paper", mftr="v2", standardizer=tools[:10], rewriter=queries
+        "small", "minilm", "mftr", preset="paper", method_preset="v2", standardizer=tools[:10], rewriter=queries
     )
     settled = resolve_request(site, stored)
     assert settled.request.standardizer == tools
@@ -132,16 +132,18 @@ def test_every_field_method_is_a_known_method_of_the_tables() -> None:
 @pytest.mark.parametrize(
     ("request_", "error", "says"),
     [
-        (EvaluationRequest("small", "bm25", "mftr", mftr="v3"), UsageError, "paper"),
+        (EvaluationRequest("small", "bm25", "mftr", method_preset="v3"), UsageError, "paper"),
         (EvaluationRequest("small", "bm25", "onlinerag"), UsageError, "embeddings"),
-        (EvaluationRequest("small", "bm25", "easytool", mftr="v2"), UsageError, "preset"),
+        (EvaluationRequest("small", "bm25", "easytool", method_preset="v2"), UsageError, "no presets"),
+        (EvaluationRequest("small", "minilm", "onlinerag", method_preset="v2"), UsageError, "unit-ball"),
         (EvaluationRequest("small", "bm25", "stand-only", rewriter="llm"), UsageError, "rewriter"),
         (EvaluationRequest("small", "bm25", "rewrite-only"), UsageError, "rewrites"),
         (EvaluationRequest("small", "bm25", "without-weighting", weights="x"), UsageError, "weights"),
         (EvaluationRequest("small", "bm25", "mftr", standardizer="nobody"), NotFound, "rule-based or llm"),
         (EvaluationRequest("small", "bm25", "mftr", rewriter="nobody"), NotFound, "original or llm"),
         (EvaluationRequest("small", "bm25", "mftr", weights="nothing"), NotFound, "nothing"),
-        (EvaluationRequest("small", "bm25", "mftr", standardizer="llm", budget=1e9), UsageError, "LIMIT_LLM_USD"),
+        (EvaluationRequest("small", "bm25", "mftr", standardizer="llm", budget=1e9), UsageError, "BUDGET_DOLLARS"),
+        (EvaluationRequest("small", "bm25", "easytool", budget=-1.0), UsageError, "0 to 50"),
         (EvaluationRequest("small", "bm25", "mftr", standardizer="llm", budget=float("nan")), UsageError, "budget"),
         (EvaluationRequest("small", "no-such-model", "mftr"), ModelError, "no-such-model"),
     ],

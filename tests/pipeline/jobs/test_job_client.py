@@ -178,7 +178,7 @@ def test_demo_runs_are_asked_for_once_and_can_be_switched_off(tmp_path: Path) ->
     jobs = job_client.list_jobs(site)
     assert len(asked) == len(set(asked)) == 20 and {job.id for job in jobs} == set(asked)
     assert {job.request.method for job in jobs} == {"full-doc", "sub-query", "adapter", "mftr"}
-    assert {job.request.mftr for job in jobs if job.request.method == "mftr"} == {"paper", "v2"}
+    assert {job.request.method_preset for job in jobs if job.request.method == "mftr"} == {"paper", "v2"}
     assert {job.queue for job in jobs} == {"cpu"}, "the demo needs no key"
     assert all(job.request.publish for job in jobs)
     assert job_client.list_jobs(site, person="local") == []
