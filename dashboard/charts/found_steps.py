@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 CONFIG = chart_config("equivalents-by-rank")
 HEIGHT = 290
-#: The axis ends at the first of these that holds everything found.
-_ENDS = (20, 50, 100)
-_DASHES = ("solid", "dash", "dot", "dashdot")
+#: The axis ends at the first of these that holds everything found; with a figure every so many ranks.
+_ENDS = {20: 5, 50: 10, 100: 20}
+#: Lines of one colour differ in their dashes, which their names repeat.
+_DASHES = {"solid": "━", "dash": "╍", "dot": "┈", "dashdot": "┅"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ def found_steps(runs: Sequence[Steps], k: int, ground: Ground, *, narrow: bool =
 
     shades = colours(ground)
     deepest = max([int(run.steps["rank"].max() or 0) for run in runs] + [k])  # type: ignore[arg-type]
-    last = next((end for end in _ENDS if deepest <= end), _ENDS[-1])
+    last = next((end for end in _ENDS if deepest <= end), max(_ENDS))
     said = told_apart([run.name for run in runs], 13 if narrow else 24)
     most = max([int(run.steps["equivalents"].max() or 0) for run in runs] + [1])  # type: ignore[arg-type]
     figure = go.Figure()
@@ -62,7 +63,7 @@ def found_steps(runs: Sequence[Steps], k: int, ground: Ground, *, narrow: bool =
     ends = []
     for run, name in zip(runs, said, strict=True):
         paint = family_colour(run.family, ground)
-        dash = _DASHES[seen.setdefault(paint, 0) % len(_DASHES)]
+        dash = list(_DASHES)[seen.setdefault(paint, 0) % len(_DASHES)]
         seen[paint] += 1
         steps = run.steps.filter(pl.col("rank") <= last)
         found = steps.filter(pl.col("role") == "equivalent")
@@ -93,7 +94,7 @@ def found_steps(runs: Sequence[Steps], k: int, ground: Ground, *, narrow: bool =
                 hoverinfo="text",
                 cliponaxis=False,
             )  # fmt: skip
-        ends.append((float(end), f"{name} {end}", paint))
+        ends.append((float(end), f"{_DASHES[dash]} {name} {end}", paint))
     spots = kept_apart([end for end, _, _ in ends], 1.15 * most * 20 / (HEIGHT - 70), 0.0, 1.1 * most)
     for spot, (_, words, paint) in zip(spots, ends, strict=True):
         figure.add_annotation(
@@ -105,7 +106,7 @@ def found_steps(runs: Sequence[Steps], k: int, ground: Ground, *, narrow: bool =
     figure.update_xaxes(
         # Room for a mark at the first rank beside the other axis's figures.
         range=[1 - 0.03 * last, last + 0.2],
-        tickvals=sorted({1, k, *range(last // 4, last + 1, last // 4)}),
+        tickvals=sorted({1, k, *range(_ENDS[last], last + 1, _ENDS[last])}),
         title={"text": "rank", "font": {"size": 13, "color": shades.faint}},
     )
     step = max(1, -(-most // 6))

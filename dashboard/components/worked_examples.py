@@ -88,7 +88,7 @@ def example_combinations(k: int = 3) -> pl.DataFrame:
     return pl.DataFrame([*rows, {"Combination": "new: the best of each column", **best}])
 
 
-def example_pooled() -> pl.DataFrame:
+def example_pooled(k: int = 10) -> pl.DataFrame:
     """What pooling all valid tools into one set would say of a list that found a complete answer, ×100."""
     ranked = ("maps.route", "weather.now")
     combinations = [frozenset({tool, "weather.now"}) for tool in ("maps.route", "geo.directions", "way.find")]
@@ -96,12 +96,11 @@ def example_pooled() -> pl.DataFrame:
     return pl.DataFrame(
         [
             {
-                "Metric": f"{name}@2",
-                "Best combination": points(new_score(metric, ranked, combinations, 2)),
-                "One pool of all tools": points(metric(ranked, pooled, 2)),
+                "Metric": f"{name}@{k}",
+                "Best combination": points(new_score(metric, ranked, combinations, k)),
+                "One pool of all tools": points(metric(ranked, pooled, k)),
             }
             for name, metric in REFERENCE_METRICS.items()
-            if name != "Comp"
         ]
     )
 

@@ -33,7 +33,7 @@ VIEWS: dict[str, tuple[str, ...]] = {
     "evaluate": ("ev_benchmark=demo-tools%401",),
     "my-runs": ("",),
     "jobs": ("",),
-    "benchmarks": ("",),
+    "benchmarks": ("bm_benchmark=demo-tools%401",),
     "about": ("",),
     "run": ("run={run}", "run=no-such-run"),
     "retriever": ("retriever=bm25-sample", "retriever=tool-embed-4b", "retriever=no-such-retriever"),
