@@ -230,6 +230,7 @@ _TYPE_WORDS = frozenset(
     (
         "string", "str", "text", "integer", "int", "number", "float", "double", "boolean", "bool", "array", "list",
         "object", "dict", "map", "tuple", "set", "date", "datetime", "file", "bytes", "image", "audio", "video", "any",
+        "of", "or",
     )
 )  # fmt: skip
 
@@ -244,7 +245,7 @@ def text_draft(name: str, text: str) -> Draft:
             break
     head, _, tail = rest.partition(".")
     words = head.replace("[", " ").replace("]", " ").replace("(", " ").replace(")", " ").lower().split()
-    if words and all(word.strip(",") in _TYPE_WORDS | {"of", "or"} for word in words):
+    if words and all(word.strip(",") in _TYPE_WORDS for word in words):
         return Draft(name, read_type(head).name, tail.strip(), marked)
     return Draft(name, description=rest, marked=marked)
 

@@ -36,8 +36,8 @@ _HEADS = {
     Part.OTHER: r"raises?|notes?|warnings?|see\s+also|references|attributes|errors|examples?",
 }
 _PART_OF = "|".join(f"(?P<{part.value}>{words})" for part, words in _HEADS.items())
-_LINE_HEAD = re.compile(rf"^[ \t]*[#*_ \t]*(?:{_PART_OF})[*_ \t]*:?[*_ \t]*$", re.IGNORECASE)
-_HEAD_WITH_TEXT = re.compile(rf"^[ \t]*[#*_ \t]*(?:{_PART_OF})[*_ \t]*:[*_ \t]+(?P<text>\S.*)$", re.IGNORECASE)
+_LINE_HEAD = re.compile(rf"^[#*_ ]*(?:{_PART_OF})[*_]*:?[*_]*$", re.IGNORECASE)
+_HEAD_WITH_TEXT = re.compile(rf"^[#*_ ]*(?:{_PART_OF})[*_]*:[*_ ]+(?P<text>\S.*)$", re.IGNORECASE)
 _INLINE_HEAD = re.compile(
     r"(?:(?<=[.!?:;)\]])|^)\s*\b(Parameters?|Args|Arguments|Inputs?|Returns?|Raises|Examples?):\s"
 )
@@ -88,12 +88,14 @@ def read_prose(text: str, names: Sequence[str] = ()) -> Prose:
             fields.append((found[1], found[2].strip(), found[3]))
             part = Part.OTHER
             continue
-        headed = _LINE_HEAD.match(line)
+        # Single blanks only: patterns with several optional blanks would take time in the square of a long run.
+        plain = " ".join(line.split())
+        headed = _LINE_HEAD.match(plain)
         underlined = number + 1 < len(lines) and _UNDERLINE.match(lines[number + 1]) is not None
         if headed and (":" in line or underlined or line.lstrip().startswith(("#", "*", "_"))):
             part = _part(headed)
             continue
-        if found := _HEAD_WITH_TEXT.match(line):
+        if found := _HEAD_WITH_TEXT.match(plain):
             part, line = _part(found), found["text"]
         elif line.lstrip().startswith("#") and part is not Part.DESCRIPTION:
             part = Part.OTHER
@@ -135,8 +137,8 @@ def read_items(lines: Sequence[str], names: Sequence[str] = ()) -> Iterator[Draf
         return
     indent, draft = None, None
     filled = [line for line in lines if line.strip()]
-    for raw, following in zip(filled, [*filled[1:], ""], strict=True):
-        line = _BULLET.sub("", raw)
+    for raw, following in zip(filled, [*filled[1:], ""], strict=False):
+        line = " ".join(_BULLET.sub("", raw).split())
         depth = _depth(raw)
         found = _ITEM.match(line) if indent is None or depth <= indent else None
         if found and (found["text"] is not None or found["type"] or _BULLET.match(raw) or found["name"] in names):
@@ -158,7 +160,9 @@ def _depth(line: str) -> int:
 
 
 def _starts_items(lines: Sequence[str]) -> bool:
-    return any((found := _ITEM.match(_BULLET.sub("", line))) and found["text"] is not None for line in lines)
+    return any(
+        (found := _ITEM.match(" ".join(_BULLET.sub("", line).split()))) and found["text"] is not None for line in lines
+    )
 
 
 def _items_of_line(text: str, names: Sequence[str]) -> Iterator[Draft]:

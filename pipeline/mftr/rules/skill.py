@@ -24,7 +24,7 @@ _FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTAL
 _FRONT_MATTER_BYTES = 64 * 1024
 _BODY = 200_000
 _TEXT_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t#]*$")
+_HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*)$")
 _ITEM = re.compile(r"^[ \t]{0,4}(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(.+)$")
 _EXAMPLES = re.compile(
     r"^(?:when (?:to|should i|should you) (?:use|apply|activate|invoke)|use (?:this skill )?(?:when|for)"
@@ -110,7 +110,7 @@ def _sections(body: str) -> _Sections:
         if heading := _HEADING.match(line):
             depth = len(heading[1])
             if kept is None or depth <= level:
-                kept, level = _kept(sections, heading[2]), depth
+                kept, level = _kept(sections, heading[2][:200].rstrip(" \t#")), depth
             opened = opened or bool(sections.opening)
         elif kept is sections.examples:
             if (item := _ITEM.match(line)) and not _WARNING.match(item[1]):
