@@ -7,12 +7,14 @@ once a run.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dashboard import reading
 from dashboard.current_site import the_site
@@ -61,10 +63,13 @@ class ReadRun:
 
 def content(record: BenchmarkRecord) -> Content:
     """The labels of a benchmark version that has content."""
-    return _content(the_site().database.url, record.id, record.content_hash or "")
+    # The API reads it too, where there is no page that could show a spinner.
+    seen = get_script_run_ctx(suppress_warning=True) is not None
+    with st.spinner("Reading the benchmark") if seen else nullcontext():
+        return _content(the_site().database.url, record.id, record.content_hash or "")
 
 
-@st.cache_resource(max_entries=4, show_spinner="Reading the benchmark")
+@st.cache_resource(max_entries=4, show_spinner=False)
 def _content(place: str, version_id: int, content_hash: str) -> Content:
     del place, content_hash
     site = the_site()

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
+from dashboard.api.problems import ApiProblem
 from dashboard.current_site import the_site
 from store.access import workers
 
 
-async def health(request: Request) -> JSONResponse:
+class Health:
+    """The endpoint; an ASGI application, so that it answers every method itself."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer GET and HEAD."""
+        response: Response
+        if scope["method"] in {"GET", "HEAD"}:
+            response = await health()
+            if scope["method"] == "HEAD":
+                response.body = b""
+        else:
+            said = f"{scope['method']} is not for this address; GET is"
+            response = ApiProblem(405, said, headers={"Allow": "GET, HEAD"}).answer()
+        await response(scope, receive, send)
+
+
+async def health() -> JSONResponse:
     """200 when the database answers with the tables that this program needs, else 503; JSON either way."""
-    del request
     status = await run_in_threadpool(lambda: the_site().database.status())
     heard = await run_in_threadpool(_workers) if status.ok else []
     body = {
