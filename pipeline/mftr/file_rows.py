@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from pipeline.errors import MftrError
 from pipeline.formats.json_lines import iterate_json_rows
-from pipeline.formats.messages import plural, quote
+from pipeline.formats.messages import quote
 from pipeline.formats.source_table import ProblemList, place
 
 #: Faults that a message lists.
@@ -71,7 +71,7 @@ class RowReader:
         faults = [entry[3] for entry in self._problems.entries]
         if not faults:
             return
-        more = f"\n  … and {plural(len(faults) - _SHOWN, 'more')}" if len(faults) > _SHOWN else ""
+        more = f"\n  … and {len(faults) - _SHOWN:,} more" if len(faults) > _SHOWN else ""
         listed = "".join(f"\n  {fault}" for fault in faults[:_SHOWN])
         raise MftrError(f"{self._path.name} cannot be read as {what}:{listed}{more}")
 

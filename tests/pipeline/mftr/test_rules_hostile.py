@@ -44,14 +44,9 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(KEYS | st.text(max_size=5), inner, max_size=6),
     max_leaves=40,
 )
-PIECES = st.lists(
-    st.sampled_from(
-        ["---\n", "# When to use\n", "- a b\n", "Parameters:\n", "x (int): y\n", "Returns: ", "def f(", "):", '"""', "\n"]
-        + ["  ", "((", "[", "'x' parameter is ", ":param a: b\n", "----\n", "```\n", "{", "}", "optional", "\ud800", "\x00"]
-    )
-    | st.text(max_size=10),
-    max_size=30,
-).map("".join)  # fmt: skip
+MARKUP = ("---\n", "# When to use\n", "- a b\n", "Parameters:\n", "x (int): y\n", "Returns: ", "def f(", "):", '"""')
+SIGNS = ("\n", "  ", "((", "[", "'x' parameter is ", ":param a: b\n", "----\n", "```\n", "{", "}", "optional", "\ud800")
+PIECES = st.lists(st.sampled_from(MARKUP) | st.sampled_from(SIGNS) | st.text(max_size=10), max_size=30).map("".join)  # fmt: skip
 
 
 def check(tool: StandardizedTool) -> None:
