@@ -46,7 +46,8 @@ VALUES = st.recursive(
 )
 MARKUP = ("---\n", "# When to use\n", "- a b\n", "Parameters:\n", "x (int): y\n", "Returns: ", "def f(", "):", '"""')
 SIGNS = ("\n", "  ", "((", "[", "'x' parameter is ", ":param a: b\n", "----\n", "```\n", "{", "}", "optional", "\ud800")
-PIECES = st.lists(st.sampled_from(MARKUP) | st.sampled_from(SIGNS) | st.text(max_size=10), max_size=30).map("".join)  # fmt: skip
+PIECE = st.sampled_from(MARKUP) | st.sampled_from(SIGNS) | st.text(max_size=10)
+PIECES = st.lists(PIECE, max_size=30).map("".join)
 
 
 def check(tool: StandardizedTool) -> None:
