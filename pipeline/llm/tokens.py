@@ -8,7 +8,7 @@ from pipeline.llm.records import Question
 
 #: Tokens that a chat template puts around a message and around the whole, generously.
 _PER_MESSAGE = 16
-_PER_REQUEST = 64
+_PER_REQUEST = 128
 
 
 def most_prompt_tokens(question: Question) -> int:
@@ -17,6 +17,8 @@ def most_prompt_tokens(question: Question) -> int:
     Real counts are about a quarter of it. A budget reserves with this bound, because a provider's tokenizer is not
     known here and a budget must hold whatever it counts.
     """
-    texts = [message.content for message in question.messages] + [json.dumps(question.schema, ensure_ascii=False)]
+    # The schema twice: a server without schemas gets it in the format and in a message.
+    schema = json.dumps(question.schema, ensure_ascii=False)
+    texts = [*(message.content for message in question.messages), schema, schema]
     size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
     return size + _PER_MESSAGE * len(question.messages) + _PER_REQUEST
