@@ -182,7 +182,7 @@ def _items_of_line(text: str, names: Sequence[str]) -> Iterator[Draft]:
 
 def _draft(name: str, kind: str, text: str) -> Draft:
     """An item whose brackets hold a type, or ``str, required``."""
-    written = read_type(kind)
+    written = read_type(kind.strip("`* "))
     marked = written.required
     description = tidy(text)
     if marked is None and written.name.lower() in ("required", "optional"):

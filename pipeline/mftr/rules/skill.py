@@ -42,6 +42,11 @@ _PARAMETERS = re.compile(
 _NOT = re.compile(r"\b(?:not|never|don't|avoid|without)\b", re.IGNORECASE)
 _WARNING = re.compile(r"\W*(?:do not|don't|don’t|not|never|avoid)\b", re.IGNORECASE)
 _MARKS = re.compile(r"(\*{1,3}|`{1,3}|__)([^\s*`](?:[^*`\n]{0,200}[^\s*`])?)\1")
+#: A parameter in a list: its name is code or a small-letter word; "**Context**: …" is a remark, no parameter.
+_PARAMETER = re.compile(
+    r"^[ \t]{0,4}(?:[-*+•]|\d{1,3}[.)])[ \t]+[*_]{0,2}(?:`[\w.<>\[\]-]{1,80}`|[a-z][a-z0-9_-]{0,60}\b)"
+)
+_RULER = re.compile(r"^[\s|:=-]+$")
 _RESPONSE_LENGTH = 1_500
 
 
@@ -58,8 +63,13 @@ def matches_text(text: str) -> bool:
     return text.lstrip("\ufeff").startswith("---") and _FRONT_MATTER.match(text[:_FRONT_MATTER_BYTES]) is not None
 
 
+def matches_markdown(text: str) -> bool:
+    """A Markdown document without front matter: a heading at the beginning."""
+    return _HEADING.match(text[:400].lstrip("\ufeff \t\r\n").partition("\n")[0]) is not None
+
+
 def read(tool_id: str, documentation: str) -> StandardizedTool:
-    """One skill, also with the description that an import put before it."""
+    """One skill or Markdown document, also with the description that an import put before it."""
     description, skill_md = split_skill_document(documentation)
     front, body = _front_matter(skill_md)
     sections = _sections(body[:_BODY])
@@ -115,8 +125,12 @@ def _sections(body: str) -> _Sections:
         elif kept is sections.examples:
             if (item := _ITEM.match(line)) and not _WARNING.match(item[1]):
                 kept.append(item[1])
+        elif kept is sections.parameters:
+            if _PARAMETER.match(line):
+                kept.append(line)
         elif kept is not None:
-            kept.append(line)
+            if not _RULER.match(line):
+                kept.append(line)
         elif not opened and line.strip():
             sections.opening.append(line)
         elif sections.opening:

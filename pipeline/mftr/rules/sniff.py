@@ -22,6 +22,7 @@ class Format(StrEnum):
     PYTHON = "Python function"
     RECORD = "JSON record"
     SKILL = "SKILL.md"
+    MARKDOWN = "Markdown"
     TEXT = "text"
     EMPTY = "empty"
 
@@ -72,6 +73,8 @@ def sniff(documentation: str) -> Sniffed:
 def _text_format(text: str) -> Format:
     if skill.matches_text(text):
         return Format.SKILL
+    if skill.matches_markdown(text):
+        return Format.MARKDOWN
     return Format.PYTHON if python_function.matches_text(text) else Format.TEXT
 
 

@@ -50,7 +50,7 @@ def standardize_sniffed(tool_id: str, document: Sniffed) -> StandardizedTool:
     """The same for a document whose format is known."""
     if document.format is Format.EMPTY:
         return StandardizedTool(tool_id)
-    if document.format is Format.SKILL:
+    if document.format in (Format.SKILL, Format.MARKDOWN):
         return skill.read(tool_id, document.text)
     if document.value is None:
         read_text = python_function.read_source if document.format is Format.PYTHON else plain_text.read

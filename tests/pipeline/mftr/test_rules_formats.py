@@ -358,6 +358,8 @@ Opening words.
 
 A folder a month.
 
+| --- | --- |
+
 ### Detail
 
 With an index.
@@ -366,6 +368,8 @@ With an index.
 
 - `depth` (integer, optional): How deep to look
 - **root** — Where to begin
+- **Note**: Ask when unsure
+- Anything else that helps
 
 ## Setup
 
@@ -386,6 +390,16 @@ def test_skill():
 def test_skill_without_a_description_opens_with_its_first_paragraph():
     tool = read("---\nname: x\n---\n# X\n\nFolds *paper*\ninto cranes.\n\nMore.\n", Format.SKILL)
     assert tool.description == "Folds paper into cranes."
+
+
+def test_markdown_without_front_matter():
+    tool = read(
+        "# Cranes\n\nFolds paper.\n\n## Parameters\n\n- `size`: In millimetres\n\n## Returns\n\nA crane.\n",
+        Format.MARKDOWN,
+    )
+    assert tool.description == "Folds paper."
+    assert stored(tool) == {"size": {"description": "In millimetres", "required": True}}
+    assert tool.response == "A crane."
 
 
 def test_python_source_with_google_numpy_and_sphinx_docstrings():

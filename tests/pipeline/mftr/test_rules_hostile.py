@@ -212,4 +212,4 @@ def test_the_format_of_what_is_no_document():
     assert sniff("{'description': 'single quotes'}").format is Format.TEXT
     assert sniff("{}").format is Format.TEXT
     assert sniff("---\nno end").format is Format.TEXT
-    assert sniff("# Title\n\n```\ndef f(): ...\n```").format is Format.TEXT
+    assert sniff("# Title\n\n```\ndef f(): ...\n```").format is Format.MARKDOWN

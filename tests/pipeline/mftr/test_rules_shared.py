@@ -39,7 +39,7 @@ FLOORS = {
     "toolbench-g3": (0.95, 0.71, 0.66, 0, Format.RAPIDAPI),
     "toolbench-example": (0.92, 0.84, 0.65, 0, Format.RAPIDAPI),
     "taskbench-tools": (1, 1, 0.6, 0, Format.RECORD),
-    "skills": (0.999, 0.01, 0.1, 0.33, Format.SKILL),
+    "skills": (0.999, 0.004, 0.1, 0.33, Format.SKILL),
 }
 
 
