@@ -27,7 +27,7 @@ _STATES = {
 }
 #: On a phone the figures come right after the name.
 _NARROW_ORDER = (
-    "Retriever", "NDCG old", "new", "State", "Benchmark", "at K", "Method", "Coverage", "File", "Submitted",
+    "Retriever", "NDCG old", "NDCG new", "State", "Benchmark", "K", "Method", "Coverage", "File", "Submitted",
 )  # fmt: skip
 
 
@@ -50,14 +50,14 @@ def overview(mine: pl.DataFrame) -> str | None:
                 for state, seen in mine.select("state", "visibility").iter_rows()
             ],
             "NDCG old": [points(value) for value in mine["old"]],
-            "new": [points(value) for value in mine["new"]],
-            "at K": [NONE if k is None else f"@{k}" for k in mine["k"]],
+            "NDCG new": [points(value) for value in mine["new"]],
+            "K": [NONE if k is None else str(k) for k in mine["k"]],
             "Method": mine["method"],
             "Coverage": [
                 NONE if not total else points(answered / total) + " %"
                 for answered, total in mine.select("queries_answered", "queries_total").iter_rows()
             ],
-            "File": mine["raw_name"],
+            "File": mine["raw_name"].fill_null(NONE),
             "Submitted": [day(moment) for moment in mine["created_at"]],
         }
     )
@@ -70,7 +70,7 @@ def overview(mine: pl.DataFrame) -> str | None:
         selection_default={"selection": {"rows": [0]}} if mine.height == 1 else None,
         key="mine_table",
         column_config={
-            name: st.column_config.TextColumn(alignment="right") for name in ("NDCG old", "new", "at K", "Coverage")
+            name: st.column_config.TextColumn(alignment="right") for name in ("NDCG old", "NDCG new", "K", "Coverage")
         },
         column_order=_NARROW_ORDER if viewport.is_narrow() else None,
         alt="My runs",

@@ -103,7 +103,11 @@ def figures(standing: list[Standing], titles: dict[int, str], metric: str, k: in
     sentence = lift_sentence(standing, metric, k)
     if sentence:
         st.markdown(sentence)
-    text_table(figures_table(standing, titles), key="rt_figures", label=f"{metric}@{k} on every benchmark, old and new")
+    table = figures_table(standing, titles)
+    order = [name for name in _NARROW_ORDER if name in table.columns] if viewport.is_narrow() else None
+    text_table(
+        table, key="rt_figures", label=f"{metric}@{k} on every benchmark, old and new", most_rows=MOST_ROWS, order=order
+    )
     levels = {level for place in standing for level in place.rows["level"].to_list()}
     st.caption(
         f"{metric}@{k} × 100, each board's own average. Old: against the one annotated answer; new: the best over all "

@@ -90,8 +90,10 @@ def choose_file(benchmark: BenchmarkRecord) -> tuple[str, Path | BinaryIO, str] 
         f"Run file, up to {limit} MB: TREC, JSON, JSON Lines, CSV, TSV or Parquet; .gz and .zst too",
         key=f"submit_file_{nonce}",
         max_upload_size=limit,
-        help=rounding_note(limit),
     )
+    note = rounding_note(limit)
+    if note is not None and uploaded is None:
+        st.caption(note)
     sample = sample_of(benchmark)
     if uploaded is not None:
         st.session_state.pop("submit_sample", None)
