@@ -8,7 +8,11 @@ cross-entropy's gradient for a query with one correct tool, a batch moves θ_i b
 Each query is ranked by embeddings that never saw it: the training folds' queries stream past once in a seeded order,
 then the embeddings are frozen and rank the fold left out. η0 is chosen within the training folds only: a fifth of
 their queries is put aside, the rest streams past with each η0 of the grid, and the one with the highest NDCG@10 on the
-part put aside is taken, the smallest of equal ones.
+part put aside is taken, the smallest of equal ones. (The factor 1 / temperature of the gradient is left to η0.)
+
+Within the published range of η0 (1e-8 to 1e-5) and at temperature 1, embeddings of length 1 hardly move: MiniLM on
+apigen has NDCG@10 .7128 frozen and .7128 online, with 3 correct samples in 4,000; fixed rates give .7131 (1e-2) and
+.6679 (1e-1), and temperature .05 with its 862 correct samples .7129 (1e-2) and .7096 (1e-1).
 """
 
 from __future__ import annotations
