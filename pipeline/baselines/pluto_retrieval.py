@@ -53,7 +53,7 @@ def retrieve_pluto(
         settings: see ``PlutoSettings``; its defaults when None.
         instruction: whether the queries of the Full-Doc ranking that fills the lists come with their instruction.
         depth: results kept for a query.
-        cache: where embeddings are kept.
+        cache: where embeddings are kept; without one, documents are encoded four times.
         progress: stages ``use cases``, ``edits``, ``documents``, ``planning``, and those of Full-Doc.
         cancelled: asked between parts.
 
