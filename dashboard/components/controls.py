@@ -186,9 +186,11 @@ def choose_arrangement(board: pl.DataFrame, of: str) -> Arrangement:
 def pin_names(board: pl.DataFrame) -> dict[str, str]:
     """Run id → a name that is unique on the board."""
     named: dict[str, str] = {}
+    taken: set[str] = set()
     for (run_id, level), name in zip(board.select("run_id", "level").iter_rows(), row_names(board), strict=True):
         asked = f" {SUB_QUERY_MARK}" if level == "sub-query" else ""
-        named[run_id] = name + asked if name + asked not in named.values() else f"{name}{asked} ({run_id})"
+        named[run_id] = name + asked if name + asked not in taken else f"{name}{asked} ({run_id})"
+        taken.add(named[run_id])
     return named
 
 

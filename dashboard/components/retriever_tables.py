@@ -25,7 +25,7 @@ _SOURCES = {
 
 def asked(row: dict[str, Any]) -> str:
     """How the retriever was asked in a run: method and contract; a mark for sub-query level."""
-    method = row["method"] + (f" ({row['contract']})" if row["contract"] else "")
+    method: str = row["method"] + (f" ({row['contract']})" if row["contract"] else "")
     return method + (f" {SUB_QUERY_MARK}" if row["level"] == "sub-query" else "")
 
 
@@ -165,7 +165,8 @@ def _contract(entry: RetrieverEntry, preset: Preset) -> dict[str, str]:
         "Query": _one_line(how.query),
         "Query with an instruction": _one_line(how.query_with_instruction),
         "Document": _one_line(how.document),
-        "Pooling": str(how.pooling or NONE) + ("" if how.prompt_pooled else ", without the prefix"),
+        "Pooling": str(how.pooling or NONE).replace("lasttoken", "last token")
+        + ("" if how.prompt_pooled else ", without the prefix"),
         "Normalised": "yes" if how.normalise else "no",
         "Similarity": str(how.similarity),
         "Number format": str(how.dtype),
