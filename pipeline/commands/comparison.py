@@ -96,7 +96,7 @@ def statistics(
     benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help="Only this stored benchmark.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Compute what is missing of intervals, controls, tie groups and gains; a worker does the same by itself."""
+    """Compute what is missing of intervals, controls, tie groups, gains and distributions, as a worker does by itself."""
     from pipeline.jobs.first_start import prepared_site
     from pipeline.jobs.statistics import compute, pending
     from store.access import benchmarks
@@ -112,4 +112,7 @@ def statistics(
         for failure in failures:
             typer.echo(f"failed: {failure}", err=True)
         raise typer.Exit(3)
-    typer.echo(f"statistics of {len(work.runs):,} runs and {len(work.boards):,} boards computed; nothing is missing")
+    typer.echo(
+        f"statistics of {len(work.runs):,} runs, {len(work.boards):,} boards and {len(work.benchmarks):,} benchmarks "
+        "computed; nothing is missing"
+    )
