@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import reading
 from dashboard.current_site import the_site
-from pipeline.formats.paired_table import row_names
+from pipeline.formats.paired_table import run_names
 from pipeline.jobs.pair_gains import PairGains, pair_gains
 from pipeline.scoring.fine_tuning_pairs import fine_tuning_pairs
 from pipeline.scoring.query_changes import query_changes
@@ -53,15 +53,11 @@ def _pair_board(place: str, version_id: int, stamp: str, headline: str) -> PairB
     del place
     board = reading.board(version_id, stamp, metric="NDCG", k=10, average=headline)
     found: dict[str, PairedRun] = {}
-    taken: set[str] = set()
     with the_site().database.reading() as session:
-        for row, name in zip(board.iter_rows(named=True), row_names(board), strict=True):
+        for row, name in zip(board.iter_rows(named=True), run_names(board), strict=True):
             run = runs.get(session, row["run_id"])
-            shown = name if run.level == "query" or "sub-query" in name else f"{name} · sub-query"
-            shown = shown if shown not in taken else f"{shown} ({run.id})"
-            taken.add(shown)
             found[run.id] = PairedRun(
-                run.id, shown, row["retriever"], row["family"] or "", run.level, run.place, run.per_query_artifact
+                run.id, name, row["retriever"], row["family"] or "", run.level, run.place, run.per_query_artifact
             )
     return PairBoard(found, fine_tuning_pairs(board).select("base_run", "tuned_run").rows())
 

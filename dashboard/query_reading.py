@@ -19,7 +19,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from dashboard import reading
 from dashboard.current_site import the_site
 from pipeline.benchmark import Benchmark
-from pipeline.formats.paired_table import row_names
+from pipeline.formats.paired_table import run_names
 from pipeline.formats.ranking import run_of_frame
 from pipeline.jobs.benchmark_library import load_benchmark, load_compiled
 from pipeline.scoring.compiled import CompiledBenchmark
@@ -109,16 +109,13 @@ def offered_runs(record: BenchmarkRecord, wanted: Sequence[str], token: str | No
 def _public_runs(place: str, version_id: int, stamp: str, headline: str) -> dict[str, ReadRun]:
     del place
     board = reading.board(version_id, stamp, metric="NDCG", k=10, average=headline)
-    board = board.with_columns(name=pl.Series(row_names(board), dtype=pl.String)).filter(
+    board = board.with_columns(name=pl.Series(run_names(board), dtype=pl.String)).filter(
         pl.col("ranking_hash").is_not_null()
     )
     found: dict[str, ReadRun] = {}
     with the_site().database.reading() as session:
-        for row in board.select("run_id", "name", "family", "level").iter_rows(named=True):
-            name = row["name"] + (" · sub-queries" if row["level"] == "sub-query" else "")
-            if name in {other.name for other in found.values()}:
-                name = f"{name} ({row['run_id']})"
-            read = _read(runs.get(session, row["run_id"]), name, row["family"])
+        for row in board.select("run_id", "name", "family").iter_rows(named=True):
+            read = _read(runs.get(session, row["run_id"]), row["name"], row["family"])
             if read is not None:
                 found[read.id] = read
     return found

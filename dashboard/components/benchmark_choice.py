@@ -27,6 +27,17 @@ def descriptions(records: Sequence[BenchmarkRecord], *, brief: bool = False) -> 
     return said
 
 
+def first_with_queries(records: Sequence[BenchmarkRecord]) -> str:
+    """Where pages on single queries start: at the board that the leaderboard starts with where its queries are stored.
+
+    Else at a tool benchmark with queries, a real one before a demo; figures alone only where there is nothing else.
+    """
+    return min(
+        records,
+        key=lambda record: (not record.has_content, record.slug != "tooleq", record.is_demo, record.kind != "tool"),
+    ).name
+
+
 def choose_version(
     records: Sequence[BenchmarkRecord], key: str, first: str, *, brief: bool = False, **how: Any
 ) -> BenchmarkRecord:

@@ -10,7 +10,7 @@ import polars as pl
 import streamlit as st
 
 from dashboard import query_reading
-from dashboard.components import permalinks
+from dashboard.components import permalinks, viewport
 from dashboard.components.numbers import NONE, points, whole
 from dashboard.components.untrusted import plain
 from dashboard.query_reading import Content, ReadRun
@@ -183,15 +183,14 @@ def shown_columns(rows: pl.DataFrame, search: Search, domains: int) -> pl.DataFr
         "Equivalents": [whole(n) for n in rows["equivalents"]],
     }
     if search.runs:
-        first = search.runs[0].name
-        columns[f"{first}: old"] = [points(value) for value in rows["old"]]
-        columns[f"{first}: new"] = [points(value) for value in rows["new"]]
+        columns["Old"] = [points(value) for value in rows["old"]]
+        columns["New"] = [points(value) for value in rows["new"]]
         columns["Lift"] = [points(value, signed=True) for value in rows["lift"]]
         if search.missed:
             columns["Label at"] = [NONE if rank is None else str(rank) for rank in rows["truth_rank"]]
             columns["Equivalent at"] = [str(rank) for rank in rows["equivalent_rank"]]
         if len(search.runs) > 1:
-            columns[f"{search.runs[1].name}: new"] = [points(value) for value in rows["second"]]
+            columns["Second, new"] = [points(value) for value in rows["second"]]
             columns["Difference"] = [points(value, signed=True) for value in rows["disagreement"]]
     return pl.DataFrame(columns)
 
@@ -206,12 +205,50 @@ def list_sentence(total: int, rows: pl.DataFrame, search: Search) -> str:
                 f"In each, {first} has no ground-truth tool in its top {search.k} but a valid equivalent: one label "
                 "counts it as a failure."
             )
-        parts.append(f"Scores are {search.figure} × 100.")
         if len(search.runs) > 1:
-            parts.append(f"Difference: {plain(search.runs[1].name)} minus {first}, under new labels.")
-        elif search.order is Order.LIFT:
+            second = plain(search.runs[1].name)
+            parts.append(
+                f"Old, new and lift are {search.figure} × 100 of {first}; second is {second}. Difference: second minus "
+                "first, under new labels."
+            )
+        else:
+            parts.append(f"Old, new and lift are {search.figure} × 100 of {first}.")
+        if search.order is Order.LIFT:
             parts.append("Lift: what every valid answer adds to one label.")
     return " ".join(parts)
+
+
+#: Pixels; names of runs are above the table, so that no name can push the figures out of sight.
+_WIDTHS = {
+    "Domain": 96, "Tools": 58, "Combinations": 106, "Equivalents": 96, "Old": 58, "New": 58, "Lift": 62,
+    "Label at": 76, "Equivalent at": 106, "Second, new": 96, "Difference": 88,
+}  # fmt: skip
+#: What a wide and a narrow page leave for the table without its boxes.
+_ROOM, _LEAST, _NARROW = 1000, 250, 190
+
+
+def column_widths(columns: Sequence[str], *, narrow: bool) -> dict[str, int]:
+    """Pixels by column: the query's text gets what the figures leave."""
+    others = {name: _WIDTHS.get(name, 84) for name in columns if name != "Query"}
+    return {"Query": _NARROW if narrow else max(_LEAST, _ROOM - sum(others.values())), **others}
+
+
+def _help(column: str, search: Search) -> str | None:
+    if not search.runs:
+        return None
+    first = search.runs[0].name
+    said = {
+        "Old": f"{search.figure} of {first} against the one label.",
+        "New": f"{search.figure} of {first} against every valid answer.",
+        "Lift": "New minus old.",
+        "Label at": f"Best rank of a ground-truth tool under {first}.",
+        "Equivalent at": f"Best rank of an equivalent under {first}.",
+        "Difference": "Second minus first, under new labels.",
+    }
+    if len(search.runs) > 1:
+        said["Second, new"] = f"{search.figure} of {search.runs[1].name} against every valid answer."
+    text = said.get(column)
+    return None if text is None else plain(text)
 
 
 def query_list(rows: pl.DataFrame, search: Search, domains: int) -> str | None:
@@ -226,11 +263,18 @@ def query_list(rows: pl.DataFrame, search: Search, domains: int) -> str | None:
         page = int(st.pagination(pages, key=key, bind="query-params"))
     part = rows.slice((min(page, pages) - 1) * PAGE_ROWS, PAGE_ROWS)
     shown = shown_columns(part, search, domains)
+    narrow = viewport.is_narrow()
+    if narrow:
+        # The figures come right after the query, in reach without scrolling.
+        first = [name for name in ("Query", "Old", "New", "Lift") if name in shown.columns]
+        shown = shown.select(*first, pl.exclude(first))
+    widths = column_widths(shown.columns, narrow=narrow)
     config = {
         name: st.column_config.TextColumn(
             name,
             alignment="left" if name in {"Query", "Domain"} else "right",
-            width="large" if name == "Query" else None,
+            width=widths[name],
+            help=_help(name, search),
         )
         for name in shown.columns
     }

@@ -10,7 +10,7 @@ import polars as pl
 import streamlit as st
 
 from dashboard.charts.found_steps import CONFIG, Steps, found_steps
-from dashboard.charts.layout import shortened
+from dashboard.charts.layout import shortened, told_apart
 from dashboard.components import permalinks, viewport
 from dashboard.components.document_view import side_by_side
 from dashboard.components.figure import draw_chart
@@ -24,6 +24,7 @@ from pipeline.scoring.query_card import QueryCard, Role
 
 PREFIX = "q_"
 _TITLE = 150
+_HEAD = 24
 
 ROLES = {
     Role.GROUND_TRUTH.value: "ground truth",
@@ -56,6 +57,7 @@ class OpenQuery:
 
     Attributes:
         names: tool id → what it is called here: its name, with the id where two share one.
+        heads: run id → its name as the head of a column, short enough to leave room for the figures.
         ranks: run id → tool id → rank, for the tools of the labels.
     """
 
@@ -63,6 +65,7 @@ class OpenQuery:
     runs: tuple[ReadRun, ...]
     names: Mapping[str, str]
     ranks: Mapping[str, Mapping[str, int]]
+    heads: Mapping[str, str]
 
     def rank(self, run: ReadRun, tool: str) -> str:
         """The rank as text."""
@@ -82,7 +85,15 @@ def opened(card: QueryCard, runs: Sequence[ReadRun]) -> OpenQuery:
     ranks: dict[str, dict[str, int]] = {run.id: {} for run in runs}
     for run_id, tool, rank in card.ranks.drop_nulls("rank").select("run", "tool_id", "rank").iter_rows():
         ranks[run_id][tool] = rank
-    return OpenQuery(card, tuple(runs), names, ranks)
+    return OpenQuery(card, tuple(runs), names, ranks, column_heads(runs))
+
+
+def column_heads(runs: Sequence[ReadRun]) -> dict[str, str]:
+    """Run id → its name cut to the width of a column; no two are equal, or one column would take another's place."""
+    heads = told_apart([run.name for run in runs], _HEAD)
+    if len(set(heads)) < len(heads):
+        heads = [f"{place}: {head}" for place, head in enumerate(heads, start=1)]
+    return dict(zip((run.id for run in runs), heads, strict=True))
 
 
 def show_query(query: OpenQuery) -> None:
@@ -203,7 +214,7 @@ def ranks_table(query: OpenQuery) -> pl.DataFrame:
             "Tool": [query.names[tool] for tool in tools["tool_id"]],
             "Id": tools["tool_id"],
             "What it is": [ROLES[role] for role in tools["role"]],
-            **{run.name: [query.rank(run, tool) for tool in tools["tool_id"]] for run in query.runs},
+            **{query.heads[run.id]: [query.rank(run, tool) for tool in tools["tool_id"]] for run in query.runs},
         }
     )
 
@@ -253,7 +264,7 @@ def equivalents_table(query: OpenQuery, judged: pl.DataFrame) -> pl.DataFrame:
         {
             "Tool": [query.names.get(tool, tool) for tool in judged["tool_id"]],
             "Verdict": [_VERDICTS.get(word, word) for word in judged["verdict"]],
-            **{run.name: [query.rank(run, tool) for tool in judged["tool_id"]] for run in query.runs},
+            **{query.heads[run.id]: [query.rank(run, tool) for tool in judged["tool_id"]] for run in query.runs},
             "Decided by": [_decided(*row) for row in judged.select("origin", "judge").iter_rows()],
             "Reason": judged["reason"].fill_null(""),
         }
@@ -321,14 +332,16 @@ def combinations_table(query: OpenQuery) -> pl.DataFrame:
         won = query.card.winners.filter(pl.col("run") == run.id)
         for number in won["combination"].unique(maintain_order=True):
             metrics = ", ".join(won.filter(pl.col("combination") == number)["metric"])
-            wins.setdefault(number, []).append(f"{run.name}: {metrics}" if len(query.runs) > 1 else metrics)
+            wins.setdefault(number, []).append(f"{query.heads[run.id]}: {metrics}" if len(query.runs) > 1 else metrics)
     columns: dict[str, list[str]] = {
         "#": ["label" if n == 0 else NONE if n is None else str(n) for n in rows["combination"]],
         "Tools": [query.listed(tools) for tools in rows["tool_ids"]],
         "Verdict": [_VERDICTS.get(word or "", word or "") for word in rows["verdict"]],
     }
     for run in query.runs:
-        columns[run.name] = [", ".join(query.rank(run, tool) for tool in tools) for tools in rows["tool_ids"]]
+        columns[query.heads[run.id]] = [
+            ", ".join(query.rank(run, tool) for tool in tools) for tools in rows["tool_ids"]
+        ]
     if query.runs:
         columns["Best for"] = ["; ".join(wins.get(n, [])) for n in rows["combination"]]
     optional = {
@@ -361,7 +374,7 @@ def results_table(query: OpenQuery) -> pl.DataFrame:
         rows = query.card.lists.filter(pl.col("run") == run.id)
         for rank, tool, role in rows.select("rank", "tool_id", "role").iter_rows():
             cells[rank - 1] = f"{_MARKS[role]} {query.names.get(tool, tool)}".strip()
-        columns[run.name] = cells
+        columns[query.heads[run.id]] = cells
     return pl.DataFrame(columns)
 
 

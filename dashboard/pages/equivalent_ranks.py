@@ -12,7 +12,7 @@ from dashboard import query_reading, reading
 from dashboard.charts import four_way_bars as bars
 from dashboard.charts import rank_cdf as curves
 from dashboard.components import permalinks, viewport
-from dashboard.components.benchmark_choice import choose_version
+from dashboard.components.benchmark_choice import choose_version, first_with_queries
 from dashboard.components.downloads import download_menu
 from dashboard.components.empty import empty_board, no_benchmarks
 from dashboard.components.failures import shown_errors
@@ -68,11 +68,6 @@ class RunRanks:
     table: pl.DataFrame
     curves: RankCurves
     split: pl.DataFrame
-
-
-def first_choice(records: Sequence[BenchmarkRecord]) -> str:
-    """The benchmark that the page starts with: one with queries, a real one before a demo."""
-    return sorted(records, key=lambda record: (not record.has_content, record.is_demo))[0].name
 
 
 def ranks_of(version: Content, run: ReadRun, domain: str | None, k: int) -> RunRanks:
@@ -296,7 +291,7 @@ def page() -> None:
     said = st.container()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         record = choose_version(
-            records, PREFIX + "benchmark", first_choice(records), label_visibility="collapsed",
+            records, PREFIX + "benchmark", first_with_queries(records), label_visibility="collapsed",
             width="stretch" if narrow else 296,
         )  # fmt: skip
         if record.has_content:

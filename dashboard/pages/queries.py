@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import query_reading, reading
 from dashboard.components import permalinks, viewport
-from dashboard.components.benchmark_choice import choose_version
+from dashboard.components.benchmark_choice import choose_version, first_with_queries
 from dashboard.components.empty import no_benchmarks
 from dashboard.components.failures import show, shown_errors
 from dashboard.components.numbers import whole
@@ -31,12 +31,6 @@ from dashboard.components.untrusted import plain
 from dashboard.query_reading import Content, ReadRun
 from pipeline.errors import BenchmarkError
 from store.records import BenchmarkRecord
-
-
-def first_choice(records: Sequence[BenchmarkRecord]) -> str:
-    """The benchmark that the page starts with: one with queries, a real one before a demo."""
-    ordered = sorted(records, key=lambda record: (not record.has_content, record.is_demo))
-    return ordered[0].name
 
 
 def steps(rows: pl.DataFrame, query_id: str) -> None:
@@ -101,7 +95,7 @@ def page() -> None:
         if wanted:
             way = st.container(horizontal=True, vertical_alignment="center", gap="small", width="content")
         record = choose_version(
-            records, PREFIX + "benchmark", first_choice(records), label_visibility="collapsed",
+            records, PREFIX + "benchmark", first_with_queries(records), label_visibility="collapsed",
             width="stretch" if narrow else 260,
         )  # fmt: skip
         if record.has_content:

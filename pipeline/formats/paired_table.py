@@ -5,6 +5,7 @@ Works on the wide frame of ``store.access.leaderboard.paired_table``.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -111,11 +112,27 @@ def row_names(wide: pl.DataFrame) -> list[str]:
         " · ".join(part for part in (name, method if method != "full-doc" else "", contract) if part)
         for name, method, contract in wide.select("retriever", "method", "contract").iter_rows()
     ]
-    repeated = {name for name in names if names.count(name) > 1}
+    repeated = {name for name, times in Counter(names).items() if times > 1}
     chosen = [long if name in repeated else name for name, long in zip(names, full, strict=True)]
-    again = {name for name in chosen if chosen.count(name) > 1}
+    again = {name for name, times in Counter(chosen).items() if times > 1}
     places = wide.select(pl.coalesce(pl.col("place").replace("", None), "provenance"))["place"].to_list()
     return [f"{name} ({place})" if name in again else name for name, place in zip(chosen, places, strict=True)]
+
+
+def run_names(board: pl.DataFrame) -> list[str]:
+    """``row_names``, with the level where a sub-query run does not say it yet, and the id where two are still equal.
+
+    Args:
+        board: with ``run_id`` and ``level`` beside the columns of ``row_names``.
+    """
+    found: list[str] = []
+    taken: set[str] = set()
+    for name, level, run_id in zip(row_names(board), board["level"], board["run_id"], strict=True):
+        shown = name if level == "query" or level in name else f"{name} · {level}"
+        shown = shown if shown not in taken else f"{shown} ({run_id})"
+        taken.add(shown)
+        found.append(shown)
+    return found
 
 
 def flat_table(wide: pl.DataFrame, cells: dict[tuple[str, str], list[str]]) -> pl.DataFrame:

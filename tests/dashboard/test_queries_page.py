@@ -1,0 +1,93 @@
+"""The page of queries: where it starts, what it calls runs, and that long names leave the figures in sight."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.components.benchmark_choice import first_with_queries
+from dashboard.components.query_list import Order, column_widths
+from dashboard.components.query_view import column_heads
+from dashboard.query_reading import ReadRun, content, offered_runs
+from pipeline.formats.paired_table import run_names
+from pipeline.jobs.site import Site
+from store.access import benchmarks
+from tests.dashboard.dashboard_app import open_page
+
+DEMO = "demo-tools@1"
+LONG = "A retriever with a very long name that goes on and on, fine-tuned on everything"
+
+
+def test_it_starts_at_a_tool_benchmark_with_queries(app: AppTest, site: Site) -> None:
+    with site.database.reading() as session:
+        records = benchmarks.list_records(session)
+    assert first_with_queries(records).startswith("demo-tools@")
+    for page, key in (("queries", "q_benchmark"), ("equivalent_ranks", "er_benchmark")):
+        opened = open_page(app, page)
+        assert opened.selectbox(key=key).value.startswith("demo-tools@")
+
+
+def test_names_say_the_level_once() -> None:
+    base = {"retriever": "R", "contract": "", "place": "", "provenance": "uploaded"}
+    rows = [
+        base | {"run_id": "a", "method": "full-doc", "level": "query"},
+        base | {"run_id": "b", "method": "sub-query", "level": "sub-query"},
+        base | {"run_id": "c", "retriever": "S", "method": "full-doc", "level": "sub-query"},
+        base | {"run_id": "d", "retriever": "T", "method": "full-doc", "level": "query"},
+        base | {"run_id": "e", "retriever": "T", "method": "full-doc", "level": "query"},
+    ]
+    names = run_names(pl.DataFrame(rows))
+    assert names[:3] == ["R", "R · sub-query", "S · sub-query"]
+    assert len(set(names)) == 5 and names[4].endswith("(e)")
+
+
+def test_a_long_name_is_above_the_list_and_in_no_head(app: AppTest, submitted: Callable[..., str]) -> None:
+    first, second = submitted(LONG), submitted("Short")
+    opened = open_page(app, "queries", q_benchmark=DEMO, q_run=[first, second], q_sort=str(Order.DISAGREEMENT))
+    table = opened.dataframe[0].value
+    assert list(table.columns)[-5:] == ["Old", "New", "Lift", "Second, new", "Difference"]
+    said = " ".join(block.value for block in opened.markdown)
+    assert "Difference: second minus first" in said and "A retriever with a very long name" in said
+    one = open_page(app, "queries", q_benchmark=DEMO, q_run=[first, second], q_query="ev-006")
+    heads = [column for frame in one.dataframe for column in frame.value.columns]
+    assert not any(LONG in head for head in heads)
+
+
+def test_the_columns_fit_a_window_of_1280_pixels() -> None:
+    columns = [
+        "Query",
+        "Domain",
+        "Tools",
+        "Combinations",
+        "Equivalents",
+        "Old",
+        "New",
+        "Lift",
+        "Second, new",
+        "Difference",
+    ]
+    widths = column_widths(columns, narrow=False)
+    assert sum(widths.values()) <= 1000 and widths["Query"] >= 250
+    assert sum(column_widths(["Query", "Old", "New"], narrow=True).values()) <= 320
+
+
+def test_heads_of_names_that_begin_alike_differ_and_are_short() -> None:
+    heads = column_heads([ReadRun(name[-1], name, "", "", "") for name in (f"{LONG} 1", f"{LONG} 2")])
+    assert len(set(heads.values())) == 2 and all(len(head) <= 24 for head in heads.values())
+    assert list(column_heads([ReadRun("a", "BM25", "", "", "")]).values()) == ["BM25"]
+
+
+def test_labels_are_read_without_a_page_and_without_a_warning(
+    site: Site, submitted: Callable[..., str], caplog: pytest.LogCaptureFixture
+) -> None:
+    run_id = submitted("Sample")
+    with site.database.reading() as session:
+        record = benchmarks.get(session, "demo-tools")
+    with caplog.at_level(logging.WARNING):
+        assert content(record).queries.height == record.queries
+        assert run_id in offered_runs(record, [run_id], None)
+    assert "ScriptRunContext" not in caplog.text
