@@ -28,8 +28,9 @@ class FieldEmbeddings:
     """Embeddings of one field.
 
     Attributes:
-        tools: float32 (distinct tool texts, dimension), in the order of ``ToolFields[field].texts``.
-        queries: float32 (distinct query texts, dimension), in the order of ``QueryFields[field].texts``.
+        tools: float32 (distinct tool texts, dimension), in the order of ``ToolFields[field].texts``; no rows where no
+            query has a text of the field, so that nothing is compared with them.
+        queries: float32 (distinct query texts, dimension), in the order of ``QueryFields[field].texts``; likewise.
     """
 
     tools: FloatArray
@@ -69,8 +70,10 @@ class DenseFields:
         """See ``FieldScorer``."""
         texts, held = self.queries[field], self.embeddings[field]
         bounds = texts.offsets[start : end + 1]
+        if not len(held.queries):
+            return np.zeros((end - start, self.texts(field)), dtype=np.float32)
         rows = held.queries[texts.places[bounds[0] : bounds[-1]]]
-        out = np.zeros((end - start, len(held.tools)), dtype=np.float32)
+        out = np.zeros((end - start, self.texts(field)), dtype=np.float32)
         if not len(rows):
             return out
         for first in range(0, len(held.tools), _COLUMNS):
@@ -81,6 +84,8 @@ class DenseFields:
         """See ``FieldScorer``."""
         texts, held = self.queries[field], self.embeddings[field]
         places = texts.places[texts.offsets[query] : texts.offsets[query + 1]]
+        if not len(held.queries):
+            return np.zeros((len(places), self.texts(field)), dtype=np.float32)
         scores: FloatArray = held.queries[places] @ held.tools.T
         return scores
 
@@ -99,11 +104,20 @@ class DenseTexts:
 
 
 def dense_texts(tools: ToolFields, queries: QueryFields, contract: Contract) -> DenseTexts:
-    """The distinct texts of each field."""
+    """The distinct texts of each field that both queries and tools have.
+
+    Parameters are the longest part of many corpora, and original queries have no arguments: nothing would be compared
+    with them, and they are not encoded.
+    """
+    compared = [field for field in Field if _compared(tools, queries, field)]
     return DenseTexts(
-        [contract.document(text) for field in Field for text in tools[field].texts],
-        [contract.query(text) for field in Field for text in queries[field].texts],
+        [contract.document(text) for field in compared for text in tools[field].texts],
+        [contract.query(text) for field in compared for text in queries[field].texts],
     )
+
+
+def _compared(tools: ToolFields, queries: QueryFields, field: Field) -> bool:
+    return bool(tools[field].texts) and bool(queries[field].texts)
 
 
 def dense_fields(tools: ToolFields, queries: QueryFields, documents: Encoded, needs: Encoded) -> DenseFields:
@@ -112,8 +126,9 @@ def dense_fields(tools: ToolFields, queries: QueryFields, documents: Encoded, ne
     tool_end = query_end = 0
     for field in Field:
         tool_start, query_start = tool_end, query_end
-        tool_end += len(tools[field].texts)
-        query_end += len(queries[field].texts)
+        if _compared(tools, queries, field):
+            tool_end += len(tools[field].texts)
+            query_end += len(queries[field].texts)
         embeddings[field] = FieldEmbeddings(
             documents.embeddings[tool_start:tool_end], needs.embeddings[query_start:query_end]
         )

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.errors import MftrError
 from pipeline.identifiers import IdTable
-from pipeline.mftr.dense_fields import DenseFields, dense_texts
+from pipeline.mftr.dense_fields import DenseFields, dense_fields, dense_texts
 from pipeline.mftr.field_scores import FieldScorer, field_scores
 from pipeline.mftr.fields import FieldTexts, QueryFields, ToolFields, query_fields, tool_fields
 from pipeline.mftr.learned_parameters import LearnedParameters
@@ -20,6 +20,8 @@ from pipeline.mftr.schema import Field, Parameter, RewrittenQuery, StandardizedT
 from pipeline.mftr.search import combine, search
 from pipeline.mftr.settings import PAPER, V2, AbsentField, EmptyArguments, FieldScale, MftrSettings, Penalty
 from pipeline.retrieval.bm25 import Bm25Index
+from pipeline.retrieval.contract import PromptedText
+from pipeline.retrieval.dense import Encoded
 from pipeline.retrieval.models import resolve_model
 from tests.pipeline.mftr.small_fields import (
     one_fold,
@@ -205,6 +207,29 @@ def test_the_query_prefix_goes_before_every_need_and_argument_and_no_document() 
     assert not any(text.whole.startswith("Instruct") for text in texts.tools)
     card = dense_texts(tools, queries, resolve_model("minilm").contract("card"))
     assert {text.whole for text in card.queries} == {"weather", "city: city"}
+
+
+def test_texts_that_nothing_is_compared_with_are_not_encoded_and_scores_stay() -> None:
+    tools = random_tools(20)
+    plain = QueryFields([query(f"q{i}", "weather city", "stock") for i in range(4)])
+    contract = resolve_model("minilm").contract("card")
+    texts = dense_texts(tools, plain, contract)
+    assert len(texts.tools) == sum(len(tools[field].texts) for field in Field if field is not Field.PARAMETERS)
+    asked = QueryFields([*plain.queries, query("q9", "weather", arguments=["city"])])
+    every = dense_texts(tools, asked, contract)
+    assert len(every.tools) == len(texts.tools) + len(tools[Field.PARAMETERS].texts)
+
+    def embedded(some: list[PromptedText]) -> Encoded:
+        rows = [np.random.default_rng(list(text.whole.encode())).standard_normal(8) for text in some]
+        return Encoded(np.array(rows, dtype=np.float32), 0, len(rows), 0.0, ())
+
+    small = dense_fields(tools, plain, embedded(texts.tools), embedded(texts.queries))
+    large = dense_fields(tools, asked, embedded(every.tools), embedded(every.queries))
+    for settings in (PAPER, V2):
+        found, wanted = field_scores(small, settings, 0, 4), field_scores(large, settings, 0, 4)
+        assert found.fields == pytest.approx(wanted.fields, abs=1e-6)
+        assert (found.parameters == wanted.parameters).all()
+    assert small.text_scores(Field.PARAMETERS, 0).shape == (0, len(tools[Field.PARAMETERS].texts))
 
 
 def test_records_go_in_the_order_of_the_benchmark_and_missing_ones_are_empty() -> None:
