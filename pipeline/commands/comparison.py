@@ -96,7 +96,7 @@ def statistics(
     benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help="Only this stored benchmark.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Compute what is missing of intervals, controls, tie groups, gains and distributions, as a worker does by itself."""
+    """Compute what is missing of intervals, controls, ties, gains and distributions; a worker does so by itself."""
     from pipeline.jobs.first_start import prepared_site
     from pipeline.jobs.statistics import compute, pending
     from store.access import benchmarks
