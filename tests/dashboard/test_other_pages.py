@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.components import failures
+from dashboard.current_site import use_site
 from pipeline.jobs.first_start import demo_run
 from pipeline.jobs.site import Site
 from store.access import runs
@@ -150,6 +153,36 @@ def test_the_order_is_asked_for_when_the_file_leaves_it_open(site: Site, app: Ap
     choice.set_value("distance").run()
     sound(app)
     assert "NDCG@10" in said(app)
+
+
+def test_my_runs_show_what_ranks_them(site: Site, app: AppTest, submitted: Callable[..., str]) -> None:
+    shown = submitted("Shown")
+    submitted("Private", publish=False)
+    sound(open_page(app, "my_runs"))
+    row = app.dataframe[0].value.iloc[0]
+    with site.database.reading() as session:
+        figures = runs.headline_figures(session, [shown]).row(0, named=True)
+    assert row[["NDCG old", "NDCG new", "K"]].tolist() == [f"{100 * figures[v]:.1f}" for v in ("old", "new")] + ["10"]
+    assert "—" not in app.dataframe[0].value["NDCG new"].tolist()
+
+
+def test_the_names_of_the_paired_table_can_be_read_whole(site: Site, app: AppTest) -> None:
+    sound(open_page(app, "old_vs_new", ovn_benchmark="mftr-apibank@published"))
+    frame = app.dataframe[0]
+    longest = max(map(len, frame.value.iloc[:, 0]))
+    width = json.loads(frame.proto.columns)["_pos:1"]["width"]
+    assert longest > 25
+    assert width >= 7 * longest
+
+
+@pytest.mark.parametrize(("limit", "rounds"), [(100, False), (476, False), (477, True), (512, True), (1024, True)])
+def test_the_uploaders_own_line_is_corrected_where_it_rounds(
+    site: Site, app: AppTest, limit: int, rounds: bool
+) -> None:
+    use_site(replace(site, settings=site.settings.model_copy(update={"limit_upload_mb": limit})))
+    sound(open_page(app, "submit", submit_benchmark="demo-tools@1"))
+    assert (f"What counts is {limit} MB" in said(app)) is rounds
+    assert f"up to {limit} MB" in app.file_uploader[0].label
 
 
 def test_my_runs_publish_edit_withdraw(site: Site, app: AppTest, submitted: Callable[..., str]) -> None:

@@ -92,6 +92,8 @@ def test_submit_list_show_withdraw_publish(equirank: Run) -> None:
     assert parsed(submitted)["permalink"].endswith(run_id)
     listed = parsed(equirank("runs", "list", "--benchmark", "demo-tools", "--format", "json"))
     assert [(row["id"], row["state"]) for row in listed] == [(run_id, "published")]
+    figure = listed[0]["ndcg"]
+    assert f"{100 * figure['old']:.1f} / {100 * figure['new']:.1f} (@10)" in equirank("runs", "list").stdout
     shown = parsed(equirank("runs", "show", run_id, "--format", "json"))
     scored = parsed(equirank("score", SAMPLE, "--benchmark", FOLDER, "--format", "json"))
     assert shown["scores"] == scored["scores"]
