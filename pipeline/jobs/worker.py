@@ -119,7 +119,7 @@ def _work(site: Site, queues: tuple[str, ...], say: Say, gone: Callable[[], bool
     register_queues(job_client(site))
     from dbos import DBOS
 
-    from pipeline.jobs import evaluation, probe_workflow, statistics_workflow, worker_site
+    from pipeline.jobs import evaluation, field_analysis_workflow, probe_workflow, statistics_workflow, worker_site
 
     del evaluation, probe_workflow  # imported for their workflows
     worker_site.use_site(site)
@@ -129,7 +129,12 @@ def _work(site: Site, queues: tuple[str, ...], say: Say, gone: Callable[[], bool
     say(f"worker {name} serves {', '.join(queues)} on {device}")
     try:
         queue = "cpu" if "cpu" in queues else queues[0]
-        _watch(site, beat, lambda: statistics_workflow.request_missing(site, queue), say, gone, stop)
+
+        def request_missing() -> None:
+            statistics_workflow.request_missing(site, queue)
+            field_analysis_workflow.request_missing(site)
+
+        _watch(site, beat, request_missing, say, gone, stop)
     finally:
         DBOS.destroy()
         with suppress(StoreError), site.database.session() as session:
@@ -141,7 +146,7 @@ def _work(site: Site, queues: tuple[str, ...], say: Say, gone: Callable[[], bool
 def _watch(
     site: Site,
     beat: Callable[[], None],
-    request_statistics: Callable[[], object],
+    request_missing: Callable[[], object],
     say: Say,
     gone: Callable[[], bool],
     stop: threading.Event,
@@ -162,7 +167,7 @@ def _watch(
             with site.database.reading() as session:
                 now = freshness.runs_stamp(session)
             if now != stamp:
-                request_statistics()
+                request_missing()
                 stamp = now
         except StoreError as error:
             say(f"the database does not answer ({error}); trying again")

@@ -6,5 +6,6 @@ EVALUATE = "evaluate"
 ENCODE_SHARD = "encode_shard"
 STATISTICS = "statistics"
 PROBE = "probe"
+ANALYSE_FIELDS = "analyse_fields"
 #: How often a job is taken up again after its worker died; a job that always kills it must end some time.
 MAX_ATTEMPTS = 30

@@ -12,6 +12,7 @@ from sqlmodel import Session, col
 
 from store.artifacts import ArtifactStore, StoredArtifact
 from store.errors import ArtifactDamaged, ArtifactMissing
+from store.field_analysis_models import FieldAnalysis
 from store.field_text_models import FieldTexts
 from store.models import BenchmarkVersion, BoardStatistics, Run, utc_now
 
@@ -67,6 +68,9 @@ def referenced(session: Session) -> dict[str, tuple[str, ...]]:
         owners[board.gains_artifact].append(f"gains of benchmark version {board.benchmark_version_id}")
     for texts in session.scalars(select(FieldTexts).order_by(col(FieldTexts.created_at), col(FieldTexts.id))):
         owners[texts.artifact].append(f"{texts.kind} in fields ({texts.source}) {texts.id}")
+    analyses = select(FieldAnalysis).order_by(col(FieldAnalysis.run_id), col(FieldAnalysis.kind))
+    for analysis in session.scalars(analyses):
+        owners[analysis.artifact].append(f"analysis of {analysis.kind} of run {analysis.run_id}")
     return {digest: tuple(rows) for digest, rows in owners.items()}
 
 

@@ -2,6 +2,7 @@
 
 from alembic import context
 
+import store.field_analysis_models
 import store.field_text_models
 import store.llm_models  # noqa: F401  its tables are part of the metadata
 from store.models import Table
