@@ -1,4 +1,4 @@
-"""How long the leaderboard page takes: 200 published runs on each of two benchmarks.
+"""How long the leaderboard page takes: 200 published runs with stored statistics on each of two benchmarks.
 
     python benchmarks/leaderboard.py [--runs 200] [--repeat 15]
 
@@ -23,6 +23,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.current_site import use_site
 from pipeline.jobs.site import Site, open_site
 from store.access import benchmarks, retrievers, runs
+from store.access import statistics as statistics_access
 from store.models import BenchmarkVersion, Retriever, Run
 from store.records import Summary
 from store.settings import Settings
@@ -39,8 +40,25 @@ def figures(dice: random.Random) -> list[Summary]:
             for average, domain in [("macro", ""), ("micro", ""), *(("domain", name) for name in DOMAINS)]:
                 old = dice.uniform(0.1, 0.6)
                 for view, value in (("old", old), ("new", old + dice.uniform(0.0, 0.2))):
-                    made.append(Summary(view, metric, k, average, value, domain=domain, n=1000))
+                    low, high = value - 0.02, value + 0.02
+                    made.append(Summary(view, metric, k, average, value, domain=domain, low=low, high=high, n=1000))
     return made
+
+
+def lifts_of(summaries: list[Summary]) -> pl.DataFrame:
+    """What a job would have made of a run's lifts."""
+    rows = [
+        (s.metric, s.k, s.average, s.domain, 0.05, 0.15, 0.01, 0.0, 0.02, 0.7) for s in summaries if s.view == "new"
+    ]
+    return pl.DataFrame(rows, schema=statistics_access.LIFTS, orient="row")
+
+
+def tie_groups_of(run_ids: list[str], summaries: list[Summary]) -> pl.DataFrame:
+    """A group of eight runs each, in every figure."""
+    figure = [(s.view, s.metric, s.k, s.average, s.domain) for s in summaries]
+    rows = [(*of, run_id, place // 8 + 1) for of in figure for place, run_id in enumerate(run_ids)]
+    columns = ["view", "metric", "k", "average", "domain", "run_id", "group"]
+    return pl.DataFrame(rows, schema=columns, orient="row").cast({"k": pl.Int64, "group": pl.Int64})
 
 
 def fill(site: Site, count: int) -> None:
@@ -56,6 +74,7 @@ def fill(site: Site, count: int) -> None:
                     queries=1000, tools=5000, domains=[{"name": name, "n": 333} for name in DOMAINS],
                 ),
             )  # fmt: skip
+            ids: list[str] = []
             for number in range(count):
                 retriever = retrievers.upsert(
                     session,
@@ -71,7 +90,23 @@ def fill(site: Site, count: int) -> None:
                     queries_total=1000, queries_answered=1000 - number % 7, missing=number % 7,
                     flags=["ties"] if number % 5 == 0 else [],
                 )  # fmt: skip
-                runs.add_run(session, run, figures(dice), artifacts=site.artifacts)
+                made = figures(dice)
+                stored = runs.add_run(session, run, made, artifacts=site.artifacts).id
+                intervals = pl.DataFrame(
+                    [(s.view, s.metric, s.k, s.average, s.domain, s.low, s.high) for s in made],
+                    schema=statistics_access.INTERVALS,
+                    orient="row",
+                )
+                statistics_access.set_run_statistics(
+                    session, stored, intervals=intervals, lifts=lifts_of(made), artifact=ranking, version="1",
+                    artifacts=site.artifacts,
+                )  # fmt: skip
+                ids.append(stored)
+            groups = site.artifacts.put_frame(tie_groups_of(ids, made))
+            statistics_access.set_of_board(
+                session, version.id, computed_from="made up", tie_groups_artifact=groups, gains_artifact=ranking,
+                artifacts=site.artifacts,
+            )  # fmt: skip
 
 
 def timed(step: Callable[[], object], repeat: int) -> list[float]:

@@ -182,7 +182,7 @@ def winners_table(query: OpenQuery) -> pl.DataFrame:
             number = row["combination"]
             rows.append(
                 {
-                    "Run": run.name,
+                    "Run": query.heads[run.id],
                     "Metric": f"{row['metric']}@{query.card.k}",
                     "Old": points(row["old"]),
                     "New": points(row["new"]),
