@@ -25,6 +25,7 @@ menu = {
         st.Page(f"{PAGES}/score_and_cost.py", title="Score and cost", url_path="score-and-cost"),
         st.Page(f"{PAGES}/equivalent_ranks.py", title="Equivalent ranks", url_path="equivalent-ranks"),
         st.Page(f"{PAGES}/queries.py", title="Queries", url_path="queries"),
+        st.Page(f"{PAGES}/mftr_lab.py", title="MFTR lab", url_path="mftr-lab"),
     ],
     "Contribute": [
         st.Page(f"{PAGES}/submit.py", title="Submit a run", url_path="submit"),

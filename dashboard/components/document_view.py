@@ -60,7 +60,7 @@ export default function ({ data, parentElement }) {
 
 
 def side_by_side(
-    reference: tuple[str, str, str], other: tuple[str, str, str] | None, *, key: str
+    reference: tuple[str, str, str], other: tuple[str, str, str] | None, *, key: str, marked: bool = True
 ) -> None:  # fmt: skip
     """Draw two documents, or one alone.
 
@@ -68,9 +68,11 @@ def side_by_side(
         reference: name, role in words, documentation.
         other: the same of the other tool; None shows the first alone, nothing marked.
         key: of the element.
+        marked: whether what differs is marked; texts of two kinds differ everywhere.
     """
     mount = _component()
-    mount(key=key, data={"sides": sides(reference, other)})
+    drawn = sides(reference, other) if marked or other is None else [*sides(reference, None), *sides(other, None)]
+    mount(key=key, data={"sides": drawn})
 
 
 def sides(reference: tuple[str, str, str], other: tuple[str, str, str] | None) -> list[dict[str, Any]]:

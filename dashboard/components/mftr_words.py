@@ -1,0 +1,272 @@
+"""What the figures of the MFTR lab mean, in sentences; and the tables behind them."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from dashboard.charts.layout import shortened
+from dashboard.components.numbers import MINUS, NONE, points, whole
+from dashboard.components.untrusted import plain
+from pipeline.jobs.field_analyses import WHOLE
+from pipeline.mftr.explain import Explanation
+from pipeline.mftr.learned_parameters import weight_shares
+from pipeline.mftr.schema import Field
+from store.access.mftr import ParameterSet
+
+#: Field → what stands on the query's side of it.
+ASKED = {
+    Field.DESCRIPTION: "tool description",
+    Field.PARAMETERS: "arguments",
+    Field.RESPONSE: "expected response",
+    Field.EXAMPLES: "user intent",
+}
+#: Method → its name in tables.
+METHOD_TITLES = {
+    "full-doc": "Full-Doc",
+    "easytool": "EasyTool",
+    "pluto": "PLUTo",
+    "onlinerag": "OnlineRAG",
+    "mftr": "MFTR",
+    "without-weighting": "w/o Adaptive Weighting",
+    "without-penalty": "w/o Missing Penalty",
+}
+_LONGEST_TEXT = 150
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A score or weight with a real minus."""
+    text = f"{value:.{digits}f}"
+    if float(text) == 0:
+        text = text.removeprefix("-")
+    return text.replace("-", MINUS)
+
+
+def share_text(share: float | None) -> str:
+    """``21.4 %``; a dash where a weight is negative and shares mean nothing."""
+    return NONE if share is None else f"{points(share)} %"
+
+
+def rank_sentence(found: Explanation, tool_name: str, method: str, full_doc: bool) -> str:
+    """Where both put the tool."""
+    own = f"{method} ranks it **{whole(found.rank)}** of {whole(found.tools)}"
+    if not full_doc:
+        return f"{plain(tool_name)}: {own}. No Full-Doc run of this model and encoding is published to compare with."
+    if found.full_doc_rank is None:
+        base = "Full-Doc does not find it"
+    else:
+        base = f"Full-Doc ranks it {whole(found.full_doc_rank)}"
+    return f"**{plain(tool_name)}**: {base}; {own}."
+
+
+def score_sentence(found: Explanation) -> str:
+    """How the score adds up."""
+    parts = [
+        (match.weight, f"{number(abs(match.weight))} × {number(match.scaled)} ({match.field.value})")
+        for match in found.fields
+        if match.weight
+    ]
+    total = "".join(f" {MINUS if weight < 0 else '+'} {words}" for weight, words in parts).removeprefix(" + ") or "0"
+    sign = MINUS if found.bias < 0 else "+"
+    bias = f" {sign} {number(abs(found.bias))} (bias)" if abs(found.bias) >= 0.0005 else ""
+    penalty = f" {MINUS} {number(found.penalty)} (missing parameters)" if found.penalty else ""
+    return f"Score: {total}{bias}{penalty} = **{number(found.score)}**."
+
+
+def reason_sentence(found: Explanation) -> str:
+    """Which field carries the tool, and which holds it back."""
+    counted = [match for match in found.fields if match.weight]
+    if not counted:
+        return ""
+    best = min(counted, key=lambda match: match.rank)
+    worst = max(counted, key=lambda match: match.rank)
+    said = f"By its {best.field.value} alone it would be at rank {whole(best.rank)}"
+    if worst.rank > best.rank:
+        said += f", by its {worst.field.value} alone at {whole(worst.rank)}"
+    charged = [match for match in found.parameters if match.penalty > 0.0005]
+    if charged:
+        what = "One parameter looks" if len(charged) == 1 else f"{whole(len(charged))} parameters look"
+        said += f". {what} unfilled by the query, which costs {number(found.penalty)}"
+    return said + "."
+
+
+def field_table(found: Explanation) -> pl.DataFrame:
+    """One row a field, as the paper's Table 4; texts are others'."""
+    rows = []
+    for match in found.fields:
+        parameters = match.field is Field.PARAMETERS
+        asked = "" if parameters else match.query_text
+        says = ""
+        if parameters and found.parameters:
+            fits = [p for p in found.parameters if p.argument]
+            best = max(fits or found.parameters, key=lambda p: p.score)
+            asked, says = best.argument, best.name
+        elif not parameters:
+            says = match.tool_text
+        rows.append(
+            {
+                "Field": match.field.value,
+                "The query asks": shortened(" ".join(asked.split()), _LONGEST_TEXT) or NONE,
+                "The document says": shortened(" ".join(says.split()), _LONGEST_TEXT) or NONE,
+                "Score": number(match.score),
+                "Rank": whole(match.rank),
+                "Weight": number(match.weight),
+                "Share": share_text(match.share),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def parameter_table(found: Explanation) -> pl.DataFrame:
+    """One row a parameter: who fills it, and what it costs."""
+    return pl.DataFrame(
+        [
+            {
+                "Parameter": match.name,
+                "Required": "yes" if match.required else "no",
+                "Filled best by": shortened(" ".join(match.argument.split()), _LONGEST_TEXT) or NONE,
+                "Score": number(match.score),
+                "Missing": f"{points(match.missing, 0)} %",
+                "Penalty": number(match.penalty),
+            }
+            for match in found.parameters
+        ]
+    )
+
+
+def weight_frame(learned: ParameterSet) -> pl.DataFrame:
+    """Weight of each field with its share, in each fold and of the means (Table 5)."""
+    columns: dict[str, list[str]] = {"Field": [field.value for field in Field]}
+    for fold in learned.folds:
+        columns[f"Fold {fold.fold + 1}"] = _with_shares(fold.weights)
+    columns["Mean"] = _with_shares(mean_weights(learned))
+    return pl.DataFrame(columns)
+
+
+def _with_shares(weights: tuple[float, float, float, float]) -> list[str]:
+    """``0.842 (55.6 %)``; the weight alone where shares mean nothing."""
+    shares = weight_shares(weights)
+    if shares is None:
+        return [number(weight) for weight in weights]
+    return [f"{number(weight)} ({share_text(share)})" for weight, share in zip(weights, shares, strict=True)]
+
+
+def mean_weights(learned: ParameterSet) -> tuple[float, float, float, float]:
+    """The mean over the folds, a weight a field."""
+    means = [sum(fold.weights[i] for fold in learned.folds) / len(learned.folds) for i in range(4)]
+    return means[0], means[1], means[2], means[3]
+
+
+def mean_shares(learned: ParameterSet) -> tuple[float, ...] | None:
+    """Shares of the mean weights; None where one is negative."""
+    shares = weight_shares(mean_weights(learned))
+    return None if shares is None else tuple(shares)
+
+
+def penalty_frame(learned: ParameterSet) -> pl.DataFrame:
+    """What missing parameters cost, fold by fold."""
+    return pl.DataFrame(
+        [
+            {
+                "Fold": str(fold.fold + 1),
+                "τ": number(fold.tau),
+                "sharpness α": number(fold.alpha, 0),
+                "required and missing": number(fold.required_penalty),
+                "optional and missing": number(fold.optional_penalty),
+                "bias": number(fold.bias),
+            }
+            for fold in learned.folds
+        ]
+    )
+
+
+def weight_sentence(learned: ParameterSet) -> str:
+    """What was learned, in words."""
+    shares = mean_shares(learned)
+    negative = sum(weight < 0 for fold in learned.folds for weight in fold.weights)
+    if shares is None:
+        low = min(zip(mean_weights(learned), Field, strict=True), key=lambda pair: pair[0])
+        return (
+            f"The mean weight of {low[1].value} is negative ({number(low[0])}): a better match there counts against a "
+            "tool, so shares of the whole mean nothing here."
+        )
+    order = sorted(zip(shares, Field, strict=True), key=lambda pair: -pair[0])
+    said = (
+        f"**{order[0][1].value.capitalize()} carries most: {points(order[0][0], 0)} % of the weight**, "
+        f"{order[-1][1].value} least ({points(order[-1][0], 0)} %)."
+    )
+    if negative:
+        weights = whole(4 * len(learned.folds))
+        said += f" {whole(negative)} of the {weights} weights are negative; such a fold has no shares."
+    return said
+
+
+def figures_by_row(frame: pl.DataFrame, metric: str) -> pl.DataFrame:
+    """``key``, ``label``, ``old``, ``new`` and ``tools`` of one metric, in the analysis's order."""
+    of = frame.filter(pl.col("metric") == metric)
+    wide = of.pivot("view", index=["key", "label", "tools"], values="value", maintain_order=True)
+    missing = [pl.lit(None, dtype=pl.Float64).alias(view) for view in ("old", "new") if view not in wide.columns]
+    return wide.with_columns(missing)
+
+
+def field_sentence(rows: pl.DataFrame, figure_name: str) -> str:
+    """The best single field against all of them together, under both labels."""
+    whole_row = rows.filter(pl.col("key") == WHOLE).row(0, named=True)
+    alone = rows.filter(pl.col("key") != WHOLE)
+    best = alone.sort("new", descending=True).row(0, named=True)
+    gain, old_gain = whole_row["new"] - best["new"], whole_row["old"] - float(alone["old"].max())  # type: ignore[arg-type]
+    lead = (
+        f"**Together the fields beat the best of them alone** ({best['label']}) by {points(gain, signed=True)} points"
+        if gain > 0.0005
+        else f"**{best['label'].capitalize()} alone does as well as all fields together** "
+        f"({points(gain, signed=True)} points for all)"
+    )
+    by_label = points(old_gain, signed=True)
+    return f"{lead} of {figure_name} by every valid answer; by one label the difference is {by_label}."
+
+
+def variant_sentence(rows: pl.DataFrame, figure_name: str, rewritten: bool) -> str:
+    """What MFTR adds over Full-Doc and which row is best, under both labels."""
+    by_key = {row["key"]: row for row in rows.iter_rows(named=True)}
+    parts = []
+    base, own = by_key.get("full-doc"), by_key.get("mftr")
+    if base and own:
+        new, old = own["new"] - base["new"], own["old"] - base["old"]
+        verb = "gains" if new >= 0 else "loses"
+        parts.append(
+            f"**MFTR {verb} {points(abs(new))} points of {figure_name} over Full-Doc** by every valid answer, "
+            f"{points(old, signed=True)} by one label."
+        )
+    best = rows.sort("new", descending=True).row(0, named=True)
+    parts.append(f"The best row is {best['label']} ({points(best['new'])}).")
+    if not rewritten:
+        parts.append(
+            "No query was rewritten here, so each stands for itself in every field: the three rows that compare "
+            "rewritten with raw texts need a language model, and “Weighting + Stand.” is MFTR itself."
+        )
+    return " ".join(parts)
+
+
+def masking_rows(rows: pl.DataFrame) -> pl.DataFrame:
+    """``name``, ``old`` and ``new``: change against the whole document as a fraction, the greatest loss first."""
+    base = rows.filter(pl.col("key") == WHOLE).row(0, named=True)
+    changes = [
+        (pl.when(pl.lit(bool(base[view]))).then(pl.col(view) / (base[view] or 1.0) - 1)).alias(view)
+        for view in ("old", "new")
+    ]
+    masked = rows.filter(pl.col("key") != WHOLE).with_columns(changes)
+    return masked.select(name="label", old="old", new="new", tools="tools").sort("new", "name", nulls_last=True)
+
+
+def masking_sentence(rows: pl.DataFrame, figure_name: str) -> str:
+    """Which key matters most, and whether one is better left out."""
+    if rows.is_empty():
+        return ""
+    least, most = rows.row(0, named=True), rows.row(-1, named=True)
+    said = f"Without **{plain(least['name'])}** {figure_name} changes by {points(least['new'], signed=True)} %"
+    if rows.height > 1:
+        said += f", without **{plain(most['name'])}** by {points(most['new'], signed=True)} %"
+    said += " (every valid answer)."
+    helped = rows.filter(pl.col("new") > 0.0005)
+    if helped.height:
+        said += " Where the change is above 0, the whole document is better without the field: that text misleads."
+    return said
