@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from dashboard.api.health import health
+from dashboard.api.health import Health
 from dashboard.current_site import use_site
 from dashboard.headers import SecurityHeaders, content_security_policy, inline_script_hashes
 from pipeline.jobs.site import Site, open_site
@@ -31,7 +31,7 @@ def client(frame_ancestors: str = "'self'") -> TestClient:
         return PlainTextResponse("fine")
 
     app = Starlette(
-        routes=[Route("/api/v1/health", health), Route("/", fine)],
+        routes=[Route("/api/v1/health", Health()), Route("/", fine)],
         middleware=[Middleware(SecurityHeaders, frame_ancestors=frame_ancestors)],
     )
     return TestClient(app)
