@@ -33,7 +33,8 @@ def retrieve(
         ),
     ],
     method: Annotated[
-        str, typer.Option("--method", metavar="full-doc|sub-query|adapter", help="What is matched with what.")
+        str,
+        typer.Option("--method", metavar="full-doc|sub-query|adapter|mftr|…", help="What is matched with what."),
     ] = "full-doc",
     preset: Annotated[
         str, typer.Option("--preset", metavar="card|paper", help="Encode as the model card or as the papers did.")
@@ -51,6 +52,28 @@ def retrieve(
         str, typer.Option("--dtype", metavar="float32|float16|bfloat16", help="Compute in another number format.")
     ] = "",
     endpoint_url: Annotated[str, typer.Option("--endpoint-url", help="Address of an embeddings endpoint.")] = "",
+    mftr: Annotated[
+        str, typer.Option("--mftr", metavar="paper|v2", help="Preset of MFTR and its variants (default: paper).")
+    ] = "",
+    method_preset: Annotated[
+        str, typer.Option("--method-preset", metavar="NAME", help="Preset of another method that has some.")
+    ] = "",
+    standardizer: Annotated[
+        str,
+        typer.Option("--standardizer", metavar="rule-based|llm|ID", help="Who puts documents into fields."),
+    ] = "",
+    rewriter: Annotated[
+        str, typer.Option("--rewriter", metavar="original|llm|ID", help="Who rewrites queries; original: nobody.")
+    ] = "",
+    weights: Annotated[
+        str, typer.Option("--weights", metavar="ID", help="Imported weights instead of learned ones.")
+    ] = "",
+    llm: Annotated[
+        str, typer.Option("--llm", metavar="MODEL", help="Language model as provider/model (default: gpt-4o-mini).")
+    ] = "",
+    budget: Annotated[
+        float | None, typer.Option("--budget", metavar="USD", min=0, help="The most that language models may cost.")
+    ] = None,
     publish: Annotated[bool, typer.Option("--publish", help="Put the run on the leaderboard at once.")] = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="RUN", help="Write a TREC file here and store nothing.")
@@ -63,8 +86,11 @@ def retrieve(
     With --out the run goes to a file and no database is needed for a benchmark folder. Without, it is stored as a
     measured run, private unless --publish; asking for the same again returns that run.
     """
+    from pipeline.errors import UsageError
     from pipeline.jobs.evaluation_request import EvaluationRequest
 
+    if mftr and method_preset:
+        raise UsageError("--mftr and --method-preset name the same thing: give one of them")
     request = EvaluationRequest(
         benchmark=benchmark,
         model=model,
@@ -75,6 +101,12 @@ def retrieve(
         positives=positives,
         dtype=dtype,
         endpoint_url=endpoint_url,
+        method_preset=mftr or method_preset,
+        standardizer=standardizer,
+        rewriter=rewriter,
+        weights=weights,
+        llm=llm,
+        budget=budget,
         publish=publish,
     )
     if out is not None:

@@ -91,8 +91,8 @@ def settings_json(
 
     Returns:
         ``encoding_contract`` (the model's own contract hash, which a Full-Doc run of the same model and preset has)
-        with ``model``, ``encoding`` and ``dtype`` as they were asked for, ``preset``, ``standardizer`` and ``rewriter`` in words, ``llm``, and the ids ``tools``, ``queries`` and
-        ``parameters``; null where the method has none.
+        with ``model``, ``encoding`` and ``dtype`` as they were asked for, ``preset``, ``standardizer`` and ``rewriter``
+        in words, ``llm``, and the ids ``tools``, ``queries`` and ``parameters``; null where the method has none.
     """
     options = evaluation.options
     assert options is not None

@@ -49,7 +49,26 @@ def small_benchmark() -> Benchmark:
     return Benchmark(info=info, **frames, content_hash=content_hash(frames))
 
 
-def work(settings: Settings, meter: Path, pause: float, parent: int | None, ready: Connection) -> None:
+def fields_benchmark(queries: int = 12) -> Benchmark:
+    """Some queries of the demo with the tools that count for them, as they are: documents with fields."""
+    import polars as pl
+
+    demo = read_benchmark_folder(demo_folder("tools"))
+    kept = demo.queries.sort("query_id").head(queries)
+    by_query = {
+        name: getattr(demo, name).filter(pl.col("query_id").is_in(kept["query_id"].implode()))
+        for name in ("ground_truth", "subqueries", "equivalents", "combinations")
+    }
+    used = {tool for name in ("ground_truth", "combinations") for ids in by_query[name]["tool_ids"] for tool in ids}
+    used |= set(by_query["equivalents"]["tool_id"]) | set(by_query["subqueries"]["tool_id"])
+    frames = {"tools": demo.tools.filter(pl.col("tool_id").is_in(list(used))), "queries": kept, **by_query}
+    info = BenchmarkInfo(slug="fields", title="Fields", kind=Kind.TOOL, version="1")
+    return Benchmark(info=info, **frames, content_hash=content_hash(frames))
+
+
+def work(
+    settings: Settings, meter: Path, pause: float, parent: int | None, ready: Connection, queues: tuple[str, ...]
+) -> None:
     """What the process does: a worker on one thread whose every encoded text is written down beforehand."""
     import huggingface_hub.constants
     import torch
@@ -72,17 +91,19 @@ def work(settings: Settings, meter: Path, pause: float, parent: int | None, read
     encoder.LocalEncoder.encode = metered  # type: ignore[method-assign]
     encoder.LocalEncoder.batch_tokens = BATCH_TOKENS  # type: ignore[assignment,method-assign]
     measuring.SHARD_TEXTS = SHARD_TEXTS
-    worker.run_worker(open_site(settings), ("cpu",), say=ready.send, parent=parent)
+    worker.run_worker(open_site(settings), queues, say=ready.send, parent=parent)
     os._exit(0)
 
 
 class WorkerProcess:
     """A worker that runs until it is stopped or killed."""
 
-    def __init__(self, site: Site, meter: Path, *, pause: float = 0.0) -> None:
+    def __init__(self, site: Site, meter: Path, *, pause: float = 0.0, queues: tuple[str, ...] = ("cpu",)) -> None:
         """Start it and wait until it serves."""
         self._lines, theirs = _CONTEXT.Pipe()
-        self.process: BaseProcess = _CONTEXT.Process(target=work, args=(site.settings, meter, pause, None, theirs))
+        self.process: BaseProcess = _CONTEXT.Process(
+            target=work, args=(site.settings, meter, pause, None, theirs, queues)
+        )
         self.process.start()
         theirs.close()
         assert self._lines.poll(90), "the worker does not start"
