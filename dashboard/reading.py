@@ -11,8 +11,9 @@ import streamlit as st
 from dashboard.components.cost import with_costs
 from dashboard.current_site import the_site
 from pipeline.jobs.boards import with_tie_groups
+from pipeline.jobs.method_board import method_board as read_method_board
 from store.access import benchmarks as benchmark_access
-from store.access import efficiency, freshness, statistics
+from store.access import efficiency, field_analyses, freshness, statistics
 from store.access import leaderboard as board_access
 from store.records import BenchmarkRecord
 
@@ -92,3 +93,18 @@ def _paired(place: str, version_id: int, stamp: str, k: int) -> pl.DataFrame:
     del place, stamp
     with the_site().database.reading() as session:
         return board_access.paired_table(session, version_id, k=k)
+
+
+def method_board() -> pl.DataFrame:
+    """Methods beside each other over all benchmarks; see ``pipeline.jobs.method_board``."""
+    with the_site().database.reading() as session:
+        stamp = "|".join(
+            (freshness.library_stamp(session), freshness.runs_stamp(session), field_analyses.stamp(session))
+        )
+    return _method_board(_place(), stamp)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _method_board(place: str, stamp: str) -> pl.DataFrame:
+    del place, stamp
+    return read_method_board(the_site())

@@ -25,6 +25,7 @@ from dashboard.components.downloads import download_menu
 from dashboard.components.empty import empty_board, no_benchmarks
 from dashboard.components.failures import shown_errors
 from dashboard.components.findings import finding, reading_line
+from dashboard.components.method_table import show_method_table
 from dashboard.components.numbers import whole
 from dashboard.components.run_detail import read_run, retriever_link, run_title, show_run
 from dashboard.components.theme import ground
@@ -32,6 +33,8 @@ from dashboard.components.untrusted import plain
 from store.errors import NotFound
 
 RUN = "run"
+#: One benchmark's retrievers in rank order, or the MFTR paper's Table 2: methods beside each other on every dataset.
+RANKING, METHODS = "ranking", "methods"
 
 
 def controls(narrow: bool) -> tuple[Figure, Arrangement, pl.DataFrame]:
@@ -137,11 +140,17 @@ def page() -> None:
     narrow = viewport.is_narrow()
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", gap="small"):
         st.title("Retrievers, scored against every valid answer", anchor=False, width="content")
+        layout = permalinks.segments(
+            "Layout", [RANKING, METHODS], "lb_layout", RANKING, label_visibility="collapsed", width="content",
+        )  # fmt: skip
         with st.container(horizontal=True, gap="small", width="content"):
             if st.button("Score a run file", type="primary", icon=":material/upload_file:", key="lb_submit"):
                 st.switch_page("pages/submit.py")
             if st.button("Evaluate a model", icon=":material/play_arrow:", key="lb_evaluate"):
                 st.switch_page("pages/evaluate.py")
+    if layout == METHODS:
+        show_method_table()
+        return
     figure, arrangement, board = controls(narrow)
     if board.is_empty():
         empty_board(figure.benchmark)
