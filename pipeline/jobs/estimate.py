@@ -10,6 +10,7 @@ from sqlmodel import col
 
 from pipeline.jobs import measuring
 from pipeline.jobs.evaluation_request import Evaluation, EvaluationRequest, queue_for, resolve_request
+from pipeline.jobs.field_estimate import AskingEstimate, asking_estimate, field_texts_to_encode
 from pipeline.jobs.site import Site
 from pipeline.retrieval.registry import Source
 from pipeline.retrieval.retrieve import Method
@@ -42,6 +43,7 @@ class Estimate:
         run_id: the run, where the same was measured before.
         served: whether a living worker serves the queue.
         notes: what is worth knowing, in sentences.
+        asking: what a language model will be asked; None where none is.
     """
 
     documents: int
@@ -53,6 +55,7 @@ class Estimate:
     run_id: str | None
     served: bool
     notes: tuple[str, ...]
+    asking: AskingEstimate | None = None
 
 
 def estimate(site: Site, request: EvaluationRequest) -> Estimate:
@@ -64,17 +67,24 @@ def estimate(site: Site, request: EvaluationRequest) -> Estimate:
     evaluation = resolve_request(site, request)
     entry = evaluation.model.entry
     known = measuring.measured_run(site, evaluation.run_key)
-    queue = queue_for(site, evaluation.model)
+    asks = evaluation.options is not None and evaluation.options.asks
+    queue = queue_for(site, evaluation.model, asks=asks)
+    asking = None if known else asking_estimate(site, evaluation)
     with site.database.reading() as session:
         served = any(queue in worker.queues for worker in workers.alive(session, site.settings.worker_lost_seconds))
     notes = [entry.notes] if entry.notes else []
-    texts = measuring.stage_texts(site, evaluation)
+    if evaluation.options is None:
+        texts = measuring.stage_texts(site, evaluation)
+    else:
+        texts = field_texts_to_encode(site, evaluation)
+    if asking is not None and asking.rough:
+        notes.append("How often the language model is asked depends on its answers; the figures are a guess.")
     if not texts:
         documents, queries = evaluation.version.tools or 0, evaluation.version.queries or 0
         if evaluation.method is Method.SUB_QUERY:
             queries = evaluation.version.subqueries or queries
         seconds = 0.0 if known else _REST + documents / 10_000
-        return Estimate(documents, queries, 0, 0, seconds, queue, known, served, tuple(notes))
+        return Estimate(documents, queries, 0, 0, seconds, queue, known, served, tuple(notes), asking)
     cache = measuring.embedding_cache(site)
     contract = evaluation.contract
     to_encode, characters = 0, 0
@@ -91,7 +101,7 @@ def estimate(site: Site, request: EvaluationRequest) -> Estimate:
     if evaluation.method is Method.ADAPTER and not known:
         seconds += 10.0 + len(texts["queries"]) / 100
     documents, queries = len(texts["documents"]), len(texts["queries"])
-    return Estimate(documents, queries, to_encode, tokens, seconds, queue, known, served, tuple(notes))
+    return Estimate(documents, queries, to_encode, tokens, seconds, queue, known, served, tuple(notes), asking)
 
 
 def _seconds(site: Site, evaluation: Evaluation, to_encode: int, tokens: int, queue: str) -> float:

@@ -10,13 +10,14 @@ Only workers import this module; it registers the workflows with DBOS.
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from typing import Any
 
 from dbos import DBOS, SetWorkflowID
 
 from pipeline.jobs import measuring, progress
 from pipeline.jobs.evaluation_request import Evaluation, EvaluationRequest, resolve_request
-from pipeline.jobs.field_evaluation import cut_plan, field_plan, rank_with_fields
+from pipeline.jobs.field_evaluation import cut_plan, field_plan, one_at_a_time, rank_with_fields
 from pipeline.jobs.queues import shard_queue
 from pipeline.jobs.worker_site import the_site
 from pipeline.jobs.workflow_names import ENCODE_SHARD, EVALUATE, MAX_ATTEMPTS
@@ -78,12 +79,15 @@ def _plan(request: dict[str, Any]) -> dict[str, Any]:
 def _encode(request: dict[str, Any], shard: dict[str, Any]) -> int:
     started = time.monotonic()
     stage, start, stop = shard["stage"], shard["start"], shard["stop"]
-    new = measuring.encode_shard(
-        the_site(),
-        _resolved(request),
-        measuring.Shard(stage, start, stop, shard.get("sources")),
-        progress=progress.reporter(start, shard["total"]),
-    )
+    evaluation = _resolved(request)
+    asks = evaluation.options is not None and evaluation.options.asks
+    with one_at_a_time if asks else nullcontext():
+        new = measuring.encode_shard(
+            the_site(),
+            evaluation,
+            measuring.Shard(stage, start, stop, shard.get("sources")),
+            progress=progress.reporter(start, shard["total"]),
+        )
     seconds = time.monotonic() - started
     if new:
         progress.say(f"encoded {new:,} of {stop - start:,} {stage} in {seconds:.1f} s, the others were there")

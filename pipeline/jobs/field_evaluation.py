@@ -11,6 +11,7 @@ Only workers import this module; it registers steps with DBOS.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +27,9 @@ from pipeline.jobs.measuring import Ranked, Shard
 from pipeline.jobs.site import Site
 from pipeline.jobs.worker_site import the_site
 from pipeline.llm.records import Asker
+
+#: Jobs that ask language models run several at a time in a worker; what fills its processor or memory does not.
+one_at_a_time = threading.Lock()
 
 
 def _resolved(request: dict[str, Any]) -> Evaluation:
@@ -158,9 +162,10 @@ def _learn(request: dict[str, Any], sources: dict[str, str]) -> str | None:
 @DBOS.step(name="rank fields")
 def _rank(request: dict[str, Any], sources: dict[str, str], parameters: str | None) -> dict[str, Any]:
     started = time.monotonic()
-    ranked = field_runs.rank_over_fields(
-        the_site(), _resolved(request), FieldSources(**sources), parameters, progress=progress.reporter()
-    )
+    with one_at_a_time:
+        ranked = field_runs.rank_over_fields(
+            the_site(), _resolved(request), FieldSources(**sources), parameters, progress=progress.reporter()
+        )
     progress.say(f"ranked in {time.monotonic() - started:.1f} s")
     return ranked.as_json()
 

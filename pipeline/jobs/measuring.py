@@ -118,7 +118,12 @@ def stage_texts(site: Site, evaluation: Evaluation) -> dict[str, list[PromptedTe
     """
     if not evaluation.model.entry.dense or not isinstance(evaluation.method, Method):
         return {}
-    return _stage_texts(_Key(site, evaluation.version.id, evaluation.contract, evaluation.method))
+    return plain_texts(site, evaluation.version.id, evaluation.contract, evaluation.method)
+
+
+def plain_texts(site: Site, version_id: int, contract: Contract, method: Method) -> dict[str, list[PromptedText]]:
+    """The distinct texts of a method without fields; the last benchmark's are kept."""
+    return _stage_texts(_Key(site, version_id, contract, method))
 
 
 @dataclass(frozen=True)

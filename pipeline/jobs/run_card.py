@@ -92,7 +92,10 @@ def run_card(site: Site, run: RunRecord) -> dict[str, Any]:
 
 
 #: What a measured run was asked with; an endpoint's address is the operator's own business.
-_SHOWN = ("model", "preset", "instruction", "positives", "dtype")
+_SHOWN = (
+    "model", "preset", "instruction", "positives", "dtype",
+    "method_preset", "standardizer", "rewriter", "weights", "llm",
+)  # fmt: skip
 
 
 def _asked(submission: SubmissionRecord | None) -> Mapping[str, Any]:
@@ -144,6 +147,9 @@ def _retrieve(run: RunRecord, benchmark: BenchmarkRecord, retriever: RetrieverRe
         words += ["--positives", str(asked["positives"])]
     if asked.get("dtype"):
         words += ["--dtype", str(asked["dtype"])]
+    for name in ("method_preset", "standardizer", "rewriter", "weights", "llm", "budget"):
+        if asked.get(name) not in (None, ""):
+            words += [f"--{name.replace('_', '-')}", str(asked[name])]
     return shlex.join(words)
 
 

@@ -19,6 +19,10 @@ EFFICIENCY_COLUMNS: dict[str, pl.DataType] = {
     "parameters": pl.Int64(),
     "index_bytes": pl.Int64(),
     "device": pl.String(),
+    "llm_calls_per_query": pl.Float64(),
+    "llm_seconds_per_query": pl.Float64(),
+    "llm_calls_per_tool": pl.Float64(),
+    "aggregation_ms": pl.Float64(),
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 from pipeline.errors import ModelError, UsageError
 from pipeline.jobs import durable, field_retrieval, field_texts, job_client
 from pipeline.jobs.benchmark_library import import_into_store, load_compiled
+from pipeline.jobs.estimate import estimate
 from pipeline.jobs.evaluation_request import EvaluationRequest, resolve_request
 from pipeline.jobs.measuring import run_id_of
 from pipeline.jobs.site import Site, open_site
@@ -177,3 +178,21 @@ def test_texts_and_weights_of_another_kind_or_version_are_refused(site: Site) ->
     import_into_store(site, later)
     with pytest.raises(UsageError, match="another benchmark version"):
         resolve_request(site, EvaluationRequest("small@2", "bm25", "mftr", standardizer=tools))
+
+
+def test_an_estimate_counts_fields_and_questions(site: Site) -> None:
+    plain = estimate(site, EvaluationRequest("small", "minilm", "mftr"))
+    assert plain.asking is None and plain.queue == "cpu" and 0 < plain.to_encode <= plain.documents + plain.queries
+    tools, queries = small_benchmark().tools.height, small_benchmark().queries.height
+    asked = estimate(
+        site,
+        EvaluationRequest("small", "bm25", "mftr", standardizer="llm", rewriter="llm", llm="openai/gpt-4o-mini"),
+    )
+    assert asked.queue == "llm" and asked.asking is not None and not asked.asking.rough
+    # Equal documents of equal names are asked once.
+    assert queries < asked.asking.calls <= 4 * tools + queries
+    assert asked.asking.cost is not None and asked.asking.worst_cost is not None
+    assert 0 < asked.asking.cost < asked.asking.worst_cost
+    unknown = estimate(site, EvaluationRequest("small", "bm25", "easytool", llm="hosted_vllm/nobody"))
+    assert unknown.asking is not None and unknown.asking.rough and unknown.asking.cost is None
+    assert any("guess" in note for note in unknown.notes)
