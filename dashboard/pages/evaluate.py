@@ -13,6 +13,7 @@ from dashboard.components.benchmark_choice import choose_version
 from dashboard.components.empty import no_benchmarks
 from dashboard.components.failures import show, shown_errors
 from dashboard.components.job_view import show_job
+from dashboard.components.method_choice import ChosenMethod, asking_sentence, choose_method
 from dashboard.components.model_choice import PREFIX, ChosenModel, choose_model
 from dashboard.components.moments import duration
 from dashboard.components.numbers import whole
@@ -25,6 +26,7 @@ from pipeline.errors import EquiRankError
 from pipeline.jobs import job_client
 from pipeline.jobs.estimate import Estimate, estimate
 from pipeline.jobs.evaluation_request import EvaluationRequest
+from pipeline.jobs.field_methods import FieldMethod
 from pipeline.jobs.submission import LOCAL_PERSON
 from pipeline.retrieval.contract import Dtype, Preset
 from pipeline.retrieval.retrieve import Method
@@ -33,14 +35,6 @@ from store.records import BenchmarkRecord
 
 JOB = "job"
 
-_METHODS = {
-    Method.FULL_DOC: "The whole query is matched with the whole documentation of every tool.",
-    Method.SUB_QUERY: "† Each need behind a query is searched by itself, top 20 each, and the lists are fused "
-    "(reciprocal ranks, k = 60). The needs are written from the labels, so this is a diagnostic, ranked apart.",
-    Method.ADAPTER: "A linear adapter on the queries is trained on the benchmark's own labels in 5 folds; each query "
-    "is ranked by the adapter that has not seen it. It makes a fine-tuned partner for a base model.",
-}
-_METHOD_TITLES = {Method.FULL_DOC: "Full-doc", Method.SUB_QUERY: "Sub-query †", Method.ADAPTER: "Adapter"}
 _PRESETS = {
     Preset.CARD: "Encodes as the model card says.",
     Preset.PAPER: "Encodes as the papers' harness did, to compare with their figures.",
@@ -59,31 +53,24 @@ def choose_benchmark() -> BenchmarkRecord | None:
     return choose_version(records, PREFIX + "benchmark", first, label="Benchmark")
 
 
-def choose_options(benchmark: BenchmarkRecord, model: ChosenModel) -> dict[str, object]:
-    """Method, preset, instruction and what only some methods and models have."""
+def choose_options(benchmark: BenchmarkRecord, model: ChosenModel) -> ChosenMethod:
+    """Method with its options, encoding, instruction and what only some models have."""
     dense = model.known is None or model.known.entry.dense
-    methods = [Method.FULL_DOC]
-    if benchmark.subqueries:
-        methods.append(Method.SUB_QUERY)
-    if dense:
-        methods.append(Method.ADAPTER)
-    titles = {_METHOD_TITLES[method]: method for method in methods}
-    with st.container(gap="xsmall"):
-        title = permalinks.segments("Method", list(titles), PREFIX + "method", _METHOD_TITLES[Method.FULL_DOC])
-        method = titles[title]
-        st.caption(_METHODS[method])
-    said: dict[str, object] = {"method": str(method)}
+    chosen_method = choose_method(benchmark, dense=dense)
+    method, said = chosen_method.method, dict(chosen_method.said)
     if method is Method.ADAPTER:
         learns = permalinks.segments("The adapter learns", list(_LEARNS), PREFIX + "learns", "one label")
         said["positives"] = _LEARNS[learns]
     with st.container(gap="xsmall"):
-        preset = permalinks.segments("Preset", [str(p) for p in Preset], PREFIX + "preset", str(Preset.CARD))
+        preset = permalinks.segments("Encoding", [str(p) for p in Preset], PREFIX + "preset", str(Preset.CARD))
         st.caption(_PRESETS[Preset(preset)])
     said["preset"] = preset
-    said["instruction"] = permalinks.switch(
-        "Give queries their instruction", PREFIX + "instruction",
-        help="Puts the instruction that a query comes with before it, where the benchmark has one.",
-    )  # fmt: skip
+    if not (isinstance(method, FieldMethod) and method.needs.fields):
+        # MFTR and its variants make queries of their own.
+        said["instruction"] = permalinks.switch(
+            "Give queries their instruction", PREFIX + "instruction",
+            help="Puts the instruction that a query comes with before it, where the benchmark has one.",
+        )  # fmt: skip
     with st.popover("More options", icon=":material/tune:", type="tertiary"):
         said["depth"] = int(
             st.number_input(
@@ -98,7 +85,7 @@ def choose_options(benchmark: BenchmarkRecord, model: ChosenModel) -> dict[str, 
                 "decimal.",
             )  # fmt: skip
             said["dtype"] = "" if chosen == _AS_PRESET else chosen
-    return said
+    return ChosenMethod(method, said, chosen_method.missing)
 
 
 @st.cache_data(ttl=20, max_entries=64, show_spinner="Counting what there is to encode")
@@ -161,7 +148,7 @@ def form() -> None:
     if model.known is not None and not model.known.allowed:
         return
     request = EvaluationRequest(
-        benchmark.name, model.name, endpoint_url=model.endpoint_url, person=LOCAL_PERSON, **options  # type: ignore[arg-type]
+        benchmark.name, model.name, endpoint_url=model.endpoint_url, person=LOCAL_PERSON, **options.said  # type: ignore[arg-type]
     )  # fmt: skip
     try:
         found = _estimate(the_site().database.url, request)
@@ -171,16 +158,20 @@ def form() -> None:
     if found.run_id is not None:
         known_result(found.run_id)
         return
-    if model.known is None:
-        for note in found.notes:
+    shown = model.known.entry.notes if model.known is not None else ""
+    for note in found.notes:
+        if note != shown:
             st.caption(plain(note))
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        if st.button("Start", type="primary", icon=":material/play_arrow:", key="ev_start"):
+        blocked = bool(options.missing)
+        if st.button("Start", type="primary", icon=":material/play_arrow:", key="ev_start", disabled=blocked):
             job_id = job_client.submit(the_site(), request)
             st.switch_page("pages/evaluate.py", query_params={JOB: job_id})
         if model.known is None:
             probe_button(request)
-        st.markdown(estimate_sentence(found))
+        st.markdown(" ".join(part for part in (estimate_sentence(found), asking_sentence(found)) if part))
+    if options.missing:
+        st.info(plain(options.missing), icon=":material/key_off:")
     if model.known is None:
         show_probe(request)
     show_workers(workers, found.queue)

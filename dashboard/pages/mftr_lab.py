@@ -53,7 +53,7 @@ def nothing_measured(record: BenchmarkRecord) -> None:
             "pages/evaluate.py",
             label="Evaluate a model with MFTR",
             icon=":material/play_arrow:",
-            query_params={"ev_benchmark": record.name, "ev_method": "MFTR"},
+            query_params={"ev_benchmark": record.name, "ev_method": "mftr"},
         )
         st.caption("Or on the command line: `equirank retrieve --method mftr`, then publish its run.")
 
