@@ -1,0 +1,84 @@
+"""Questions that are made when they are asked: a stage may have hundreds of thousands, each with whole documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, overload
+
+from pipeline.llm.asking import PART
+from pipeline.llm.prompts import fence
+from pipeline.llm.records import Asker, Check, Outcome, Question
+from pipeline.retrieval import progress as progress_of
+from pipeline.retrieval.progress import CancelledCallback, ProgressCallback
+
+BOOLEAN = {"type": "boolean"}
+TEXT = {"type": "string"}
+
+
+class LazyQuestions(Sequence[Question]):
+    """Questions by number, made each time they are read.
+
+    Args:
+        size: how many there are.
+        make: the question of a number.
+    """
+
+    def __init__(self, size: int, make: Callable[[int], Question]) -> None:
+        """Nothing is made yet."""
+        self._size, self._make = size, make
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return self._size
+
+    @overload
+    def __getitem__(self, place: int) -> Question: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Question]: ...
+    def __getitem__(self, place: int | slice) -> Question | list[Question]:
+        """The question, or the questions of a slice."""
+        numbers = range(self._size)[place]
+        return [self._make(number) for number in numbers] if isinstance(numbers, range) else self._make(numbers)
+
+
+def ask_each(
+    asker: Asker,
+    questions: Sequence[Question],
+    *,
+    stage: str,
+    check: Check | None = None,
+    progress: ProgressCallback | None = None,
+    cancelled: CancelledCallback | None = None,
+) -> Iterator[tuple[Question, Outcome]]:
+    """Every question with its outcome, asked in parts; ``ask_all`` without keeping what is past.
+
+    Raises:
+        BudgetExceeded: before a call that could exceed the budget; what was answered is kept by the asker.
+        Cancelled: on request, between two parts.
+        JudgeError: the model cannot be asked at all.
+    """
+    counter = progress_of.Stage(stage, len(questions), progress, cancelled)
+    for start in range(0, len(questions), PART):
+        part = questions[start : start + PART]
+        yield from zip(part, asker.ask(part, check=check), strict=True)
+        counter.advance(len(part))
+
+
+def strict_object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema as strict endpoints want it: every key required, no other allowed."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def numbered(documents: Sequence[str], label: str) -> str:
+    """Documents one after another, each between marks of its own that carry its number from 1."""
+    return "\n\n".join(fence(document, f"{label} {number}") for number, document in enumerate(documents, start=1))
+
+
+def check_reason(question: Question, value: Mapping[str, Any]) -> str | None:
+    """A verdict without a sentence is none."""
+    return None if value["reason"].strip() else "the reason is blank"
