@@ -15,6 +15,7 @@ from pipeline.jobs import durable, job_client
 from pipeline.jobs.evaluation_request import EvaluationRequest
 from pipeline.jobs.job_client import JobState
 from pipeline.jobs.site import Site, open_site
+from pipeline.llm.providers import KEY_VARIABLES
 from store.access import workers
 from tests.dashboard.dashboard_app import open_page
 
@@ -92,11 +93,68 @@ def test_models_say_what_they_need_and_what_is_not_allowed_cannot_start(jobs_sit
 
 
 def test_a_link_restores_the_form(jobs_site: Site, app: AppTest) -> None:
-    form(app, ev_model="bm25s", ev_method="Sub-query †", ev_preset="paper")
+    form(app, ev_model="bm25s", ev_method="sub-query", ev_preset="paper")
     assert app.selectbox(key="ev_model").value == "bm25s"
-    assert app.segmented_control(key="ev_method").value == "Sub-query †"
-    assert "Adapter" not in app.segmented_control(key="ev_method").options, "BM25 has no embeddings"
+    assert app.selectbox(key="ev_method").value == "sub-query"
+    assert not {"Adapter", "OnlineRAG"} & set(app.selectbox(key="ev_method").options), "BM25 has no embeddings"
     assert "nothing to encode" in said(app)
+
+
+@pytest.fixture
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No language model can be asked."""
+    for names in KEY_VARIABLES.values():
+        for name in names:
+            monkeypatch.delenv(name, raising=False)
+
+
+def test_mftr_without_a_key_starts_by_rules(no_keys: None, jobs_site: Site, app: AppTest) -> None:
+    form(app, ev_model="bm25s", ev_method="mftr", ev_way="v2")
+    assert app.selectbox(key="ev_documents").value == "rule-based"
+    assert app.selectbox(key="ev_queries").value == "original"
+    assert "ev_llm" not in [box.key for box in app.text_input] and "language model is asked" not in said(app)
+    app.button(key="ev_start").click().run()
+    request = job_client.job(jobs_site, sound(app).query_params["job"]).request
+    assert (request.method, request.method_preset, request.standardizer) == ("mftr", "v2", "rule-based")
+    assert (request.rewriter, request.llm, request.budget) == ("original", "", None)
+
+
+def test_what_asks_a_language_model_says_so_and_waits_for_a_key(no_keys: None, jobs_site: Site, app: AppTest) -> None:
+    form(app, ev_model="bm25s", ev_method="easytool")
+    options = app.selectbox(key="ev_method").options
+    assert "EasyTool · needs a language model, no key here" in options and "MFTR" in options
+    text = said(app)
+    assert "openai/gpt-4o-mini needs a key: set OPENAI_API_KEY" in text and "A batch file needs no key" in text
+    assert app.button(key="ev_start").disabled
+    app.toggle(key="ev_batch").set_value(True).run()
+    assert not sound(app).button(key="ev_start").disabled
+    app.button(key="ev_start").click().run()
+    assert job_client.job(jobs_site, sound(app).query_params["job"]).request.batch
+
+
+def test_with_a_server_of_ones_own_the_budget_goes_along(no_keys: None, site: Site, app: AppTest) -> None:
+    settings = site.settings.model_copy(
+        update={"llm_base_url": "http://127.0.0.1:9/v1", "llm_prices": "openai/tester=1/1", "llm_budget_dollars": 3.0}
+    )
+    own = open_site(settings)
+    use_site(own)
+    form(app, ev_model="bm25s", ev_method="mftr", ev_documents="llm", ev_queries="llm", ev_llm="openai/tester")
+    assert app.number_input(key="ev_budget").value == 3.0, "never above what the operator allows"
+    assert "a language model is asked about" in said(app) and "at most $" in said(app)
+    app.button(key="ev_start").click().run()
+    request = job_client.job(own, sound(app).query_params["job"]).request
+    assert (request.standardizer, request.rewriter, request.llm) == ("llm", "llm", "openai/tester")
+    assert request.budget == 3.0 and not request.batch
+    durable.close_job_client(own)
+
+
+def test_variants_that_compare_rewritten_queries_have_no_original_ones(
+    no_keys: None, jobs_site: Site, app: AppTest
+) -> None:
+    form(app, ev_model="bm25s", ev_method="rewrite-only")
+    assert app.selectbox(key="ev_queries").options == ["by a language model (no key here)"]
+    assert "Give queries their instruction" not in [toggle.label for toggle in app.toggle]
+    assert app.button(key="ev_start").disabled
 
 
 def test_an_own_model_is_checked_before_it_can_start(jobs_site: Site, app: AppTest) -> None:
