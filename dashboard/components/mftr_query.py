@@ -157,7 +157,7 @@ def show_query(record: BenchmarkRecord, run: LabRun) -> None:
         found = None
     if found is not None:
         _ranks(found, query, run, title, narrow)
-    _lists(run, query, title, tool_id)
+    _lists(run, query, title, tool_id, narrow)
     _texts(record, run, query, tool_id)
 
 
@@ -201,7 +201,7 @@ def _plain_table(frame: pl.DataFrame) -> None:
     )
 
 
-def _lists(run: LabRun, query: OpenedQuery, title: str, tool_id: str) -> None:
+def _lists(run: LabRun, query: OpenedQuery, title: str, tool_id: str, narrow: bool) -> None:
     """The first ten of both."""
     st.subheader("The first ten of both", anchor=False)
     sides = {"Full-Doc": field_reading.top(run.full_doc_ranking, query.query_id)} if run.full_doc else {}
@@ -213,7 +213,8 @@ def _lists(run: LabRun, query: OpenedQuery, title: str, tool_id: str) -> None:
             return NONE
         tool = tools[place]
         mark = {"the label": "✓ ", "equivalent": "≈ "}.get(_role(query, tool), "")
-        return f"{mark}{_name(query, tool)}{' ◂' if tool == tool_id else ''}"
+        name = shortened(_name(query, tool), 16) if narrow else _name(query, tool)
+        return f"{mark}{name}{' ◂' if tool == tool_id else ''}"
 
     _plain_table(
         pl.DataFrame(

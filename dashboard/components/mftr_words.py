@@ -31,6 +31,8 @@ METHOD_TITLES = {
     "without-penalty": "w/o Missing Penalty",
 }
 _LONGEST_TEXT = 150
+#: Instead of a rank by a field in which nothing matches.
+NO_MATCH = "no match"
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -44,6 +46,11 @@ def number(value: float, digits: int = 3) -> str:
 def share_text(share: float | None) -> str:
     """``21.4 %``; a dash where a weight is negative and shares mean nothing."""
     return NONE if share is None else f"{points(share)} %"
+
+
+def listed(words: list[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
 def rank_sentence(found: Explanation, tool_name: str, method: str, full_doc: bool) -> str:
@@ -74,14 +81,18 @@ def score_sentence(found: Explanation) -> str:
 
 def reason_sentence(found: Explanation) -> str:
     """Which field carries the tool, and which holds it back."""
-    counted = [match for match in found.fields if match.weight]
+    # Where nothing matches, the rank is the place of an id among equals and says nothing.
+    counted = [match for match in found.fields if match.weight and match.score]
     if not counted:
-        return ""
+        return "Nothing of the query matches any of its fields."
     best = min(counted, key=lambda match: match.rank)
     worst = max(counted, key=lambda match: match.rank)
     said = f"By its {best.field.value} alone it would be at rank {whole(best.rank)}"
     if worst.rank > best.rank:
         said += f", by its {worst.field.value} alone at {whole(worst.rank)}"
+    unmatched = [match.field.value for match in found.fields if match.weight and not match.score]
+    if unmatched:
+        said += f"; nothing matches in its {listed(unmatched)}"
     charged = [match for match in found.parameters if match.penalty > 0.0005]
     if charged:
         what = "One parameter looks" if len(charged) == 1 else f"{whole(len(charged))} parameters look"
@@ -108,7 +119,7 @@ def field_table(found: Explanation) -> pl.DataFrame:
                 "The query asks": shortened(" ".join(asked.split()), _LONGEST_TEXT) or NONE,
                 "The document says": shortened(" ".join(says.split()), _LONGEST_TEXT) or NONE,
                 "Score": number(match.score),
-                "Rank": whole(match.rank),
+                "Rank": whole(match.rank) if match.score else NO_MATCH,
                 "Weight": number(match.weight),
                 "Share": share_text(match.share),
             }

@@ -26,15 +26,20 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 #: Addresses that show each page with data; ``{run}`` is a run of the demo benchmark.
 VIEWS: dict[str, tuple[str, ...]] = {
-    "": ("lb_benchmark=demo-tools%401&run={run}", "lb_benchmark=tooleq%40published"),
+    "": ("lb_benchmark=demo-tools%401&run={run}", "lb_benchmark=tooleq%40published", "lb_layout=methods"),
     "old-vs-new": ("ovn_benchmark=demo-tools%401", "ovn_benchmark=tooleq%40published"),
     "illusion": ("ill_benchmark=demo-tools%401&ill_runs=Two+runs", "ill_benchmark=tooleq%40published"),
     "compare": ("cmp_benchmark=demo-tools%401",),
     "score-and-cost": ("cost_benchmark=tooleq%40published",),
     "equivalent-ranks": ("er_benchmark=demo-tools%401", "er_benchmark=tooleq%40published"),
     "queries": ("q_benchmark=demo-tools%401", "q_benchmark=demo-tools%401&q_query=ev-001"),
+    "mftr-lab": (
+        "lab_benchmark=demo-tools%401",
+        "lab_benchmark=demo-tools%401&lab_view=all+queries",
+        "lab_benchmark=demo-skills%401",
+    ),
     "submit": ("submit_benchmark=demo-tools%401",),
-    "evaluate": ("ev_benchmark=demo-tools%401",),
+    "evaluate": ("ev_benchmark=demo-tools%401", "ev_benchmark=demo-tools%401&ev_method=mftr&ev_documents=llm"),
     "my-runs": ("",),
     "jobs": ("",),
     "benchmarks": ("bm_benchmark=demo-tools%401",),
@@ -67,6 +72,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Generator[Shown]:
     # The second run lacks every tenth line, so that the two differ at some queries.
     other.write_text("".join(line for n, line in enumerate(sample.read_text().splitlines(True)) if n % 10 != 1))
     run = submit(site, sample, "BM25 sample")
+    for words in ([], ["--method", "mftr"]):
+        site.equirank("retrieve", "--benchmark", "demo-tools@1", "--model", "bm25", "--publish", *words)
     submit(site, other, "BM25 sample, thinned")
     with site.running():
         yield Shown(site, run)
