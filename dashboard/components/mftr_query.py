@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,9 +65,12 @@ def choose_query(run: LabRun, version: Content) -> OpenedQuery:
         if wanted in texts and wanted not in offered:
             offered.append(wanted)
 
+    shorts = {query: shortened(" ".join((texts[query] or "").split()), 110) for query in offered}
+    repeated = {short for short, times in Counter(shorts.values()).items() if times > 1}
+
     def describe(query_id: str) -> str:
         change = "" if run.full_doc is None else f"{points(changes.get(query_id), signed=True)}  "
-        return f"{change}{shortened(' '.join((texts[query_id] or '').split()), 110)}"
+        return f"{change}{shorts[query_id]}{f' · {query_id}' if shorts[query_id] in repeated else ''}"
 
     query_id = permalinks.described_select(
         "Query"
@@ -104,9 +108,13 @@ def choose_tool(run: LabRun, query: OpenedQuery) -> str:
         offered.append(str(wanted))
     valid = [tool for tool in offered if _role(query, tool) != "not valid"]
     default = max(valid, key=lambda tool: _move(run, query, tool)) if valid else offered[0]
-    return permalinks.described_select(
-        "Tool", offered, PREFIX + "tool", default, describe=lambda tool: f"{_name(query, tool)} · {_role(query, tool)}"
-    )
+    names = {tool: _name(query, tool) for tool in offered}
+    repeated = {name for name, times in Counter(names.values()).items() if times > 1}
+    words = {
+        tool: " · ".join([name, *([tool] if name in repeated and name != tool else []), _role(query, tool)])
+        for tool, name in names.items()
+    }
+    return permalinks.described_select("Tool", offered, PREFIX + "tool", default, describe=lambda tool: words[tool])
 
 
 def _forget_tool_of_another(of: str, wanted: str | None) -> None:

@@ -25,6 +25,7 @@ from pipeline.jobs.submission import SubmissionMetadata, check_run, submit_run
 from store.settings import Settings
 from tests.dashboard.conftest import APP, second_version
 from tests.dashboard.dashboard_app import open_page
+from tests.dashboard.measured_runs import measured
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +44,11 @@ VIEWS: tuple[tuple[str, dict[str, str]], ...] = (
     ("queries", {"q_benchmark": DEMO, "q_query": "ev-006"}),
     ("submit", {"submit_benchmark": DEMO}),
     ("evaluate", {"ev_benchmark": DEMO}),
-    ("evaluate", {"ev_benchmark": DEMO, "ev_method": "Adapter"}),
+    ("leaderboard", {"lb_layout": "methods"}),
+    ("mftr_lab", {"lab_benchmark": DEMO}),
+    ("mftr_lab", {"lab_benchmark": DEMO, "lab_view": "all queries"}),
+    ("evaluate", {"ev_benchmark": DEMO, "ev_method": "adapter"}),
+    ("evaluate", {"ev_benchmark": DEMO, "ev_method": "mftr", "ev_documents": "llm"}),
     ("evaluate", {"ev_benchmark": DEMO, "ev_from": "Hub"}),
     ("evaluate", {"ev_benchmark": DEMO, "ev_from": "Folder"}),
     ("evaluate", {"ev_benchmark": DEMO, "ev_from": "Endpoint"}),
@@ -64,7 +69,9 @@ UNDO = {
     "q_clear": ("benchmark", "run", "metric", "k", "need", "tool"),
 }
 #: A choice that these do not offer any more is forgotten, so the way back gives its first value.
-CHANGES_WHAT_IS_OFFERED = {"lb_benchmark", "ev_model", "ev_from", "ev_method"}
+CHANGES_WHAT_IS_OFFERED = {
+    "lb_benchmark", "lb_layout", "lab_benchmark", "lab_view", "ev_model", "ev_from", "ev_method", "ev_documents",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +92,9 @@ def filled(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     for version in ("demo-tools@1", second):
         checked = check_run(site, source, version)
         submit_run(site, checked, source, SubmissionMetadata(retriever="Both"), publish=True)
+    measured(site)
+    for preset in ("paper", "v2"):
+        measured(site, "mftr", method_preset=preset)
     use_site(site)
     yield site, ids[0]
     use_site(None)
