@@ -145,7 +145,9 @@ def resolve_request(site: Site, request: EvaluationRequest) -> Evaluation:
 
         of = method if isinstance(method, Method) else Method.FULL_DOC
         retrieval_texts(Library(site).benchmark(version.name), contract, of)
-    options = settled_options(site, request, method, version) if isinstance(method, FieldMethod) else None
+    options = None
+    if isinstance(method, FieldMethod):
+        options = settled_options(site, request, method, version, contract)
     said = {**request.as_json(), "benchmark": version.name}
     if options is not None:
         said |= {"method_preset": options.preset, "standardizer": options.tools, "rewriter": options.queries}

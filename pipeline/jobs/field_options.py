@@ -22,6 +22,7 @@ from store.settings import Settings
 
 if TYPE_CHECKING:
     from pipeline.jobs.evaluation_request import EvaluationRequest
+    from pipeline.retrieval.contract import Contract
 
 #: MFTR's preset when none is named: the published one, until ours is known to be no worse everywhere.
 DEFAULT_PRESET = "paper"
@@ -57,9 +58,9 @@ def preset_name(method: FieldMethod, name: str) -> str:
 
 
 def settled_options(
-    site: Site, request: EvaluationRequest, method: FieldMethod, version: BenchmarkRecord
+    site: Site, request: EvaluationRequest, method: FieldMethod, version: BenchmarkRecord, contract: Contract
 ) -> FieldOptions:
-    """The options of a request on a stored benchmark.
+    """The options of a request on a stored benchmark, whose model encodes by ``contract``.
 
     Raises:
         NotFound: named field texts or weights are not stored.
@@ -72,7 +73,7 @@ def settled_options(
     if queries not in ("", ORIGINAL, LLM):
         queries = _stored(site, queries, FieldTextKind.QUERIES, version)
     if options.weights:
-        _check_weights(site, options.weights, version)
+        _check_weights(site, options.weights, version, contract, tools, queries)
     return replace(options, tools=tools, queries=queries)
 
 
@@ -147,13 +148,23 @@ def _stored(site: Site, name: str, kind: FieldTextKind, version: BenchmarkRecord
     return found.id
 
 
-def _check_weights(site: Site, set_id: str, version: BenchmarkRecord) -> None:
+def _check_weights(
+    site: Site, set_id: str, version: BenchmarkRecord, contract: Contract, tools: str, queries: str
+) -> None:
+    """Weights mean nothing to other texts or another encoding than theirs."""
     with site.database.reading() as session:
         found = mftr.parameters(session, set_id)
     if found.benchmark_version_id != version.id:
         raise UsageError(f"the weights {set_id[:8]} belong to another benchmark version than {version.name}")
     if found.source is not ParameterSource.IMPORTED:
         raise UsageError(f"the weights {set_id[:8]} were learned here: leave them out and the same are used again")
+    if found.contract_hash != contract.hash:
+        raise UsageError(f"the weights {set_id[:8]} were imported for another model or encoding preset")
+    if (found.tools, found.queries) != (tools, queries):
+        raise UsageError(
+            f"the weights {set_id[:8]} were imported with other texts: give the standardizer {found.tools[:12]} and "
+            f"the rewriter {found.queries[:12]} with them"
+        )
 
 
 def _check_budget(settings: Settings, request: EvaluationRequest) -> None:

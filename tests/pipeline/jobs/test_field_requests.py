@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from pipeline.errors import ModelError, UsageError
-from pipeline.jobs import durable, field_retrieval, field_texts, job_client
+from pipeline.jobs import durable, field_retrieval, field_texts, job_client, measuring
 from pipeline.jobs.benchmark_library import import_into_store, load_compiled
 from pipeline.jobs.estimate import estimate
 from pipeline.jobs.evaluation_request import EvaluationRequest, resolve_request
@@ -16,7 +18,7 @@ from pipeline.jobs.measuring import run_id_of
 from pipeline.jobs.site import Site, open_site
 from pipeline.mftr.schema import Argument, RewrittenQuery, StandardizedTool, ToolNeed
 from pipeline.published import catalogue
-from store.access import mftr
+from store.access import mftr, runs
 from store.errors import NotFound
 from store.field_text_models import FieldTextSource, ParameterSource
 from store.settings import Settings
@@ -171,13 +173,51 @@ def test_texts_and_weights_of_another_kind_or_version_are_refused(site: Site) ->
     assert found.source is ParameterSource.LEARNED and [fold.fold for fold in found.folds] == [0, 1, 2, 3, 4]
     with pytest.raises(UsageError, match="learned here"):
         resolve_request(site, EvaluationRequest("small", "bm25", "mftr", weights=set_id))
-    import dataclasses
-
     later = small_benchmark()
-    later = dataclasses.replace(later, info=dataclasses.replace(later.info, version="2"), content_hash="0" * 64)
+    later = replace(later, info=replace(later.info, version="2"), content_hash="0" * 64)
     import_into_store(site, later)
     with pytest.raises(UsageError, match="another benchmark version"):
         resolve_request(site, EvaluationRequest("small@2", "bm25", "mftr", standardizer=tools))
+
+
+def test_imported_weights_rank_the_queries_of_their_folds_and_fit_nothing_else(site: Site) -> None:
+    plain = resolve_request(site, MFTR)
+    target = load_compiled(site, plain.version.id).target
+    imported = field_texts.Origin(FieldTextSource.IMPORTED)
+    made = field_texts.rule_based_tools(small_benchmark())
+    tools = field_texts.store_tools(site, plain.version.id, target, made, imported).id
+    asked = [
+        replace(query, test_fold=number % 2)
+        for number, query in enumerate(field_texts.original_queries(small_benchmark()))
+    ]
+    queries = field_texts.store_queries(site, plain.version.id, target, asked, imported).id
+    # The even queries by description alone, the odd ones by nothing.
+    folds = tuple(
+        mftr.FoldParameters(number, weights, tau=0.3, alpha=15.0, required_penalty=0.0, optional_penalty=0.0)
+        for number, weights in enumerate([(1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)])
+    )
+    key = (plain.version.id, plain.contract.hash, tools, queries, {}, ParameterSource.IMPORTED)
+    weights = mftr.ParameterSet(mftr.parameter_set_id(*key, folds), *key, 2, folds)
+    with site.database.session() as session:
+        mftr.add_parameters(session, weights)
+    request = replace(MFTR, standardizer=tools, rewriter=queries, weights=weights.id)
+    evaluation = resolve_request(site, request)
+    assert evaluation.contract_label.endswith(f"imported weights {weights.id[:8]}")
+    with site.database.reading() as session:
+        run = runs.get(session, measuring.measure(site, evaluation))
+    assert run.trained_on_benchmark == "unknown" and any("imported" in note for note in run.notes)
+    assert run.ranking_artifact is not None
+    best = site.artifacts.get_frame(run.ranking_artifact).group_by("query_id").agg(pl.col("score").max())
+    scores = dict(best.select("query_id", "score").iter_rows())
+    even, odd = ([scores[query.query_id] for query in asked[half::2]] for half in (0, 1))
+    assert set(odd) == {0.0} and sum(score > 0 for score in even) > len(even) / 2
+    for wrong, says in (
+        (replace(request, model="minilm"), "another model"),
+        (replace(request, rewriter=""), "other texts"),
+        (replace(request, standardizer="rule-based"), "other texts"),
+    ):
+        with pytest.raises(UsageError, match=says):
+            resolve_request(site, wrong)
 
 
 def test_an_estimate_counts_fields_and_questions(site: Site) -> None:
