@@ -133,12 +133,14 @@ def show_method_table() -> None:
     data = table_data(rows, kept, titles, names)
     _component()(key="lb_method_table", data=data)
     st.caption(reading_line(rows))
-    download_menu(
-        key="lb_mt_download",
-        name=f"equirank-methods-{view}",
-        data=lambda: rows,
-        table=lambda: flat_table(data),
-    )
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        download_menu(
+            key="lb_mt_download",
+            name=f"equirank-methods-{view}",
+            data=lambda: rows,
+            table=lambda: flat_table(data),
+        )
+        st.page_link("pages/mftr_lab.py", label="MFTR field by field", icon=":material/view_column:")
     _gains(every, view, kept, titles)
 
 

@@ -28,6 +28,7 @@ from dashboard.components.run_detail import text_table
 from dashboard.components.untrusted import plain
 from dashboard.field_reading import LabRun
 from dashboard.query_reading import Content
+from pipeline import published
 from pipeline.errors import MftrError
 from pipeline.mftr.explain import Explanation
 from pipeline.mftr.schema import Field
@@ -189,6 +190,13 @@ def _ranks(found: Explanation, query: OpenedQuery, run: LabRun, title: str, narr
         else f"{score_sentence(found)} Rank: of {whole(found.tools)} tools by this field alone. Nothing was learned: "
         "the score is the mean of the fields."
     )
+    _penalty(found)
+    if run.found.retriever_key == "bm25s":
+        _printed_case()
+
+
+def _penalty(found: Explanation) -> None:
+    """What each parameter is charged."""
     if not found.parameters:
         st.caption("The document states no parameters, so there is nothing to charge.")
         return
@@ -198,6 +206,33 @@ def _ranks(found: Explanation, query: OpenedQuery, run: LabRun, title: str, narr
             "below; a missing required one costs more than an optional one. A query without arguments fills none."
         )
         text_table(parameter_table(found), label="Parameters of the tool and what each is charged", most_rows=12)
+
+
+def _printed_case() -> None:
+    """The paper's Table 4, which is BM25's."""
+    cells: dict[str, dict[str, str]] = {}
+    for figure in published.figures():
+        if figure.place == "MFTR Table 4":
+            cells.setdefault(figure.subject, {})[figure.figure] = figure.printed
+    fields = [name for name, of in cells.items() if "field rank" in of]
+    if not fields:
+        return
+    with st.expander("The paper’s own case, as printed in its Table 4"):
+        st.caption(
+            "A podcast producer asks how to remove background noise; Gorilla HuggingFace, BM25, fields by a language "
+            f"model. Full-Doc ranks the labelled tool {cells['Full-Doc']['final rank']}, MFTR "
+            f"{cells['MFTR']['final rank']}."
+        )
+        text_table(
+            pl.DataFrame(
+                {
+                    "Field": fields,
+                    "Rank": [cells[name]["field rank"] for name in fields],
+                    "Share": [f"{cells[name]['learned weight']} %" for name in fields],
+                }
+            ),
+            label="Field ranks and weights of the case in the MFTR paper's Table 4",
+        )
 
 
 def _plain_table(frame: pl.DataFrame) -> None:

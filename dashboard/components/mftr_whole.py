@@ -173,7 +173,7 @@ def _look(run: LabRun, kinds: list[str], named: str, over: bool) -> None:
         if st.button("Compute these figures", icon=":material/play_arrow:", key="lab_compute"):
             field_analysis_requests.ask(site, run.id, kinds)
             st.rerun()
-        st.caption("On the command line: `equirank mftr ablate --of fields` (or `variants`, `masking`).")
+        st.markdown("On the command line: `equirank mftr ablate --of fields` (or `variants`, `masking`).")
 
 
 def _drawn(rows: pl.DataFrame, run: LabRun, figure_name: str, narrow: bool, key: str, alt: str) -> None:

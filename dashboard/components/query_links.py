@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard.components.query_list import Order
 from dashboard.components.run_choice import TOKEN
 from dashboard.query_reading import ReadRun
+from pipeline.jobs.mftr_reading import EXPLAINED
 from store.records import BenchmarkRecord, RunRecord
 
 Parameters = dict[str, str | list[str]]
@@ -22,7 +23,7 @@ def run_parameters(record: BenchmarkRecord, runs: Sequence[ReadRun], prefix: str
 
 
 def explaining_links(record: BenchmarkRecord, run: RunRecord) -> None:
-    """Two links under a run: the queries that change most, and its rank curves. Nothing for reported figures."""
+    """Links under a run: the queries that change most, its rank curves, its fields. Nothing for reported figures."""
     if run.ranking_artifact is None or run.per_query_artifact is None or not record.has_content:
         return
     token: Parameters = {}
@@ -37,3 +38,8 @@ def explaining_links(record: BenchmarkRecord, run: RunRecord) -> None:
             "pages/equivalent_ranks.py", label="Rank curve", icon=":material/show_chart:",
             query_params={"er_benchmark": record.name, "er_run": run.id} | token,
         )  # fmt: skip
+        if run.method in EXPLAINED and run.method_settings is not None and not token and run.state == "published":
+            st.page_link(
+                "pages/mftr_lab.py", label="Field by field", icon=":material/view_column:",
+                query_params={"lab_benchmark": record.name, "lab_run": run.id},
+            )  # fmt: skip
