@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
+from typing import Any
 
 from pipeline.errors import UsageError
 from pipeline.llm.prompts import load_prompt
@@ -94,8 +96,14 @@ class ToolexSettings:
         """Refuse settings that mean nothing.
 
         Raises:
-            UsageError: no judge, no retriever, one named twice, or a bound below its smallest sensible value.
+            UsageError: an unknown rule, no judge, no retriever, one named twice, or a bound below its smallest sensible
+                value.
         """
+        for name, rules in (("verify", VerifyRule), ("audit", AuditRule), ("repeated_tool", RepeatedTool)):
+            value = getattr(self, name)
+            if value not in list(rules):
+                raise UsageError(f"The setting {name} is {value!r}; choose {' or '.join(rules)}.")
+            object.__setattr__(self, name, rules(value))
         for stage in Stage:
             provider, slash, model = self.judge(stage).partition("/")
             if not provider or not slash or not model:
@@ -125,6 +133,11 @@ class ToolexSettings:
             Stage.AUDIT: self.audit_judge,
         }[stage]
 
+    def as_json(self) -> dict[str, Any]:
+        """The settings as JSON can hold them; see ``settings_from_json``."""
+        values: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return values
+
     @property
     def hash(self) -> str:
         """sha256 hex of every setting and the version of every prompt: what decides the outcome beside the input."""
@@ -140,6 +153,19 @@ class ToolexSettings:
             f"candidates: top {self.depth} of {pool}; verify = {self.verify}, audit = {self.audit}, repeated_tool = "
             f"{self.repeated_tool}, at most {self.cap} combinations a query"
         )
+
+
+def settings_from_json(values: Mapping[str, Any]) -> ToolexSettings:
+    """The settings that ``as_json`` wrote.
+
+    Raises:
+        UsageError: a setting is unknown or means nothing.
+    """
+    unknown = sorted(values.keys() - {field.name for field in fields(ToolexSettings)})
+    if unknown:
+        raise UsageError(f"Unknown ToolEX settings: {', '.join(unknown)}.")
+    pool = tuple(PoolMember(member["model"], Preset(member["preset"])) for member in values.get("pool", ()))
+    return ToolexSettings(**{**values, **({"pool": pool} if pool else {})})
 
 
 def prompt_references() -> dict[str, str]:

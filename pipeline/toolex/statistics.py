@@ -73,7 +73,9 @@ def acceptance_by_rank(equivalents: pl.DataFrame) -> pl.DataFrame:
     ]
     overall = judged.group_by("judge").agg(pl.lit(None, dtype=pl.Int32).alias("rank"), *figures)
     by_rank = judged.filter(pl.col("rank").is_not_null()).group_by("judge", "rank").agg(figures)
-    return pl.concat([overall.select(ACCEPTANCE), by_rank.select(ACCEPTANCE)]).sort("judge", "rank", nulls_last=False)
+    return pl.concat([overall.select(ACCEPTANCE.keys()), by_rank.select(ACCEPTANCE.keys())]).sort(
+        "judge", "rank", nulls_last=False
+    )
 
 
 def audits_by_judge(combinations: pl.DataFrame) -> pl.DataFrame:
