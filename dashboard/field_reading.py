@@ -28,7 +28,7 @@ from store.records import BenchmarkRecord
 DEPTHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100)
 #: Rivals whose recall is drawn beside a run's, in the order of the paper's table.
 METHODS = ("full-doc", "easytool", "pluto", "onlinerag", "mftr")
-#: How much deeper than the fifth of the queries that differ most a list of queries goes.
+#: Results of a list that the page shows.
 _TOP = 10
 
 
@@ -111,6 +111,11 @@ def _differences(base: str, own: str) -> pl.DataFrame:
     # Of equal differences the one that every valid answer sees, then gains before losses: the page starts there.
     order = [size, pl.col("change_new").abs(), pl.col("change_new"), pl.col("query_id")]
     return found.sort(order, descending=[True, True, True, False])
+
+
+def mean_change(run: LabRun) -> float:
+    """Mean size of the differences, by every valid answer."""
+    return float(differences(run)["change_new"].abs().mean() or 0.0)  # type: ignore[arg-type]
 
 
 def top(ranking: str, query_id: str, depth: int = _TOP) -> list[str]:

@@ -29,15 +29,23 @@ table { border-collapse: collapse; font-size: 0.875rem; font-variant-numeric: ta
 th, td { padding: 0.28rem 0.55rem; text-align: right; font-weight: 400; }
 thead th { font-weight: 600; border-bottom: 1px solid var(--st-border-color); }
 thead tr:first-child th { text-align: center; border-bottom: none; }
-th.name, th.method { text-align: left; }
+th.name, th.method, thead tr:first-child th.name, thead tr:first-child th.method { text-align: left; }
+thead tr:first-child th.name, thead tr:first-child th.method { vertical-align: bottom;
+  border-bottom: 1px solid var(--st-border-color); }
 th.name { font-weight: 650; vertical-align: top; position: sticky; left: 0; background: var(--st-background-color);
   max-width: 9rem; white-space: normal; }
+thead tr:first-child th.name { vertical-align: bottom; }
 tbody.group { border-bottom: 1px solid var(--st-border-color); }
 td strong { font-weight: 700; }
 td u { text-underline-offset: 3px; }
 .first { padding-left: 1.1rem; }
 .setting { display: block; font-size: 0.75rem; opacity: 0.8; white-space: normal; min-width: 11rem; }
 .test { display: block; font-size: 0.75rem; opacity: 0.8; }
+@media (max-width: 640px) {
+  .setting { min-width: 6.5rem; }
+  th, td { padding: 0.28rem 0.35rem; }
+  th.name { max-width: 5rem; }
+}
 """
 
 _SCRIPT = """

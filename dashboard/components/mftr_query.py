@@ -183,13 +183,13 @@ def _ranks(found: Explanation, query: OpenedQuery, run: LabRun, title: str, narr
             _plain_table(table.select("Field", "The query asks", "The document says"))
     else:
         _plain_table(table)
-    st.caption(
-        f"{score_sentence(found)} Rank: of {whole(found.tools)} tools by this field alone. Weight and share: learned "
-        f"on the other folds, this query is in fold {found.fold + 1}."
+    ranked = f"Rank: of {whole(found.tools)} tools by this field alone, {NONE} where nothing matches."
+    learned = (
+        f"Weight and share: learned on the other folds, this query is in fold {found.fold + 1}."
         if run.found.parameters is not None
-        else f"{score_sentence(found)} Rank: of {whole(found.tools)} tools by this field alone. Nothing was learned: "
-        "the score is the mean of the fields."
+        else "Nothing was learned: the score is the mean of the fields."
     )
+    st.caption(f"{score_sentence(found)} {ranked} {learned}")
     _penalty(found)
     if run.found.retriever_key == "bm25s":
         _printed_case()

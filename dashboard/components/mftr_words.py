@@ -31,8 +31,6 @@ METHOD_TITLES = {
     "without-penalty": "w/o Missing Penalty",
 }
 _LONGEST_TEXT = 150
-#: Instead of a rank by a field in which nothing matches.
-NO_MATCH = "no match"
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -119,7 +117,7 @@ def field_table(found: Explanation) -> pl.DataFrame:
                 "The query asks": shortened(" ".join(asked.split()), _LONGEST_TEXT) or NONE,
                 "The document says": shortened(" ".join(says.split()), _LONGEST_TEXT) or NONE,
                 "Score": number(match.score),
-                "Rank": whole(match.rank) if match.score else NO_MATCH,
+                "Rank": whole(match.rank) if match.score else NONE,
                 "Weight": number(match.weight),
                 "Share": share_text(match.share),
             }

@@ -17,6 +17,8 @@ from dashboard.field_reading import LabRun
 from store.records import BenchmarkRecord
 
 ONE, ALL = "one query", "all queries"
+#: The page starts with the one of so many runs that differs most from Full-Doc.
+_MOST_COMPARED = 8
 
 
 def described(run: LabRun, several: bool) -> str:
@@ -33,7 +35,8 @@ def choose_run(found: dict[str, LabRun]) -> LabRun:
     names = {run_id: described(run, several=False) for run_id, run in found.items()}
     repeated = {name for name in names.values() if list(names.values()).count(name) > 1}
     said = {run_id: described(run, several=names[run_id] in repeated) for run_id, run in found.items()}
-    first = next((run.id for run in found.values() if run.full_doc and run.found.method == "mftr"), next(iter(found)))
+    compared = [run for run in found.values() if run.full_doc and run.found.method == "mftr"][:_MOST_COMPARED]
+    first = max(compared, key=field_reading.mean_change).id if compared else next(iter(found))
     return found[
         permalinks.described_select(
             "Model and preset", list(found), PREFIX + "run", first, describe=lambda run_id: said[run_id]

@@ -11,6 +11,8 @@ from pipeline.jobs.method_board import dataset_of, method_board
 from pipeline.jobs.site import Site
 from pipeline.scoring.holm import holm
 from store.access import runs
+from store.models import Visibility
+from tests.dashboard.dashboard_app import open_page
 from tests.dashboard.measured_runs import measured
 
 
@@ -93,6 +95,19 @@ def test_measured_rows_stand_beside_with_their_tests(site: Site, app: AppTest) -
     assert "counts every valid answer" not in said(
         opened(AppTest.from_file(app._script_path), lb_mt_labels="every valid answer")
     )
+
+
+def test_a_hidden_run_is_nowhere(site: Site, app: AppTest) -> None:
+    measured(site)
+    hidden = measured(site, "mftr", method_preset="paper")
+    field_analyses.analysis(site, hidden, "tests")
+    with site.database.session() as session:
+        runs.set_visibility(session, hidden, Visibility.PRIVATE)
+    assert hidden not in set(method_board(site)["run_id"])
+    assert hidden not in field_analyses.pending(site)
+    lab = open_page(app, "mftr_lab", lab_benchmark="demo-tools@1", lab_run=hidden)
+    assert not lab.exception
+    assert "No MFTR run of" in said(lab) and not lab.table
 
 
 def test_without_measured_runs_no_figure_counts_every_answer(site: Site, app: AppTest) -> None:

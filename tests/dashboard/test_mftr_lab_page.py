@@ -87,7 +87,7 @@ def test_the_page_starts_where_both_disagree_most(lab: Lab) -> None:
     printed = app.dataframe[-1].value
     assert printed["Share"].tolist() == ["21.4 %", "13.3 %", "23.0 %", "42.3 %"], "the paper's own case is beside it"
     assert "Full-Doc ranks the labelled tool 24, MFTR 1." in text
-    ranks = [str(match.rank) if match.score else "no match" for match in found.fields]
+    ranks = [str(match.rank) if match.score else "—" for match in found.fields]
     assert table["Rank"].tolist() == ranks
 
 

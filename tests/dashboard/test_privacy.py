@@ -34,6 +34,7 @@ DEMO = "demo-tools@1"
 PLACES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("leaderboard", {"lb_benchmark": DEMO, "run": "RUN"}),
     ("leaderboard", {"lb_benchmark": DEMO, "lb_search": "Hidden"}),
+    ("leaderboard", {"lb_layout": "methods", "lb_search": "Hidden"}),
     ("old_vs_new", {"ovn_benchmark": DEMO}),
     ("illusion", {"ill_benchmark": DEMO}),
     ("illusion", {"ill_benchmark": DEMO, "ill_runs": "any two runs", "ill_base": "RUN", "ill_tuned": "RUN"}),
@@ -42,6 +43,7 @@ PLACES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("equivalent_ranks", {"er_benchmark": DEMO, "er_run": ["RUN"]}),
     ("queries", {"q_benchmark": DEMO, "q_run": ["RUN"]}),
     ("queries", {"q_benchmark": DEMO, "q_run": ["RUN"], "q_query": "ev-006"}),
+    ("mftr_lab", {"lab_benchmark": DEMO, "lab_run": "RUN"}),
     ("submit", {"submit_benchmark": DEMO}),
     ("evaluate", {"ev_benchmark": DEMO}),
     ("my_runs", {}),
