@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
-from pipeline.llm.asking import PART
 from pipeline.llm.prompts import fence
 from pipeline.llm.records import Asker, Check, Outcome, Question
 from pipeline.retrieval import progress as progress_of
 from pipeline.retrieval.progress import CancelledCallback, ProgressCallback
+
+#: Questions and characters handed over at once: the end of a part waits for its slowest answer, so parts are long, but
+#: a request to stop is heard between them, and long documents must not fill the memory.
+PART = 1_024
+PART_CHARACTERS = 1 << 25
 
 BOOLEAN = {"type": "boolean"}
 TEXT = {"type": "string"}
@@ -58,10 +62,23 @@ def ask_each(
         JudgeError: the model cannot be asked at all.
     """
     counter = progress_of.Stage(stage, len(questions), progress, cancelled)
-    for start in range(0, len(questions), PART):
-        part = questions[start : start + PART]
+    for part in _parts(questions):
         yield from zip(part, asker.ask(part, check=check), strict=True)
         counter.advance(len(part))
+
+
+def _parts(questions: Sequence[Question]) -> Iterator[list[Question]]:
+    part: list[Question] = []
+    characters = 0
+    for place in range(len(questions)):
+        question = questions[place]
+        part.append(question)
+        characters += sum(len(message.content) for message in question.messages)
+        if len(part) >= PART or characters >= PART_CHARACTERS:
+            yield part
+            part, characters = [], 0
+    if part:
+        yield part
 
 
 def strict_object(properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -172,6 +172,12 @@ class AuditedCombination:
     provenance: Provenance | None
 
 
+def plain_text(text: str) -> str:
+    """A sub-query as it can be kept: what a model wrote, which may hold values with spaces and lines of their own."""
+    valid = text.encode("utf-8", "replace").decode("utf-8")
+    return "".join(sign if sign in "\n\t" or unicodedata.category(sign) != "Cc" else " " for sign in valid).strip()
+
+
 def plain_sentence(text: str) -> str:
     """A judge's sentence as it can be kept: one line of valid text without control characters, not endless."""
     valid = text[: 4 * _LONGEST].encode("utf-8", "replace").decode("utf-8")

@@ -22,7 +22,7 @@ from pipeline.toolex.decompose import decompose
 from pipeline.toolex.expand import documents_of, expand, tasks_of
 from pipeline.toolex.new_version import expanded_benchmark
 from pipeline.toolex.provenance import provenance_frame, query_states_frame
-from pipeline.toolex.records import Candidate, State, plain_sentence
+from pipeline.toolex.records import Candidate, State, plain_sentence, plain_text
 from pipeline.toolex.settings import PoolMember, Stage, ToolexSettings, settings_from_json
 from tests.llm_server import LlmServer
 from tests.pipeline.toolex.demo_judge import fenced, user_text
@@ -397,6 +397,7 @@ def test_settings_that_mean_nothing_are_refused_and_every_setting_counts():
 def test_texts_of_judges_are_made_fit_to_keep():
     assert plain_sentence("  one\n\ttwo\x00three \ud800 ") == "one two three ?"
     assert len(plain_sentence("x" * 10_000)) == 2_000
+    assert plain_text(" f(x) =   2\n  y\x00\ud800 ") == "f(x) =   2\n  y ?"
 
 
 def test_a_pool_can_be_any_retriever(benchmark):
