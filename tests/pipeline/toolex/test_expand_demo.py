@@ -20,7 +20,8 @@ from pipeline.llm.memory import MemoryAnswers
 from pipeline.llm.stores import Budget
 from pipeline.toolex.candidates import library_pool
 from pipeline.toolex.expand import expand
-from pipeline.toolex.new_version import expanded_benchmark, together
+from pipeline.toolex.frames import frames_of, together
+from pipeline.toolex.new_version import expanded_benchmark, new_version
 from pipeline.toolex.provenance import PROVENANCE, candidate_ranks_frame, provenance_frame, query_states_frame
 from pipeline.toolex.records import State
 from pipeline.toolex.settings import PoolMember, Stage, ToolexSettings, prompt_references
@@ -232,15 +233,19 @@ def test_chunks_give_what_the_whole_gives(skills):
     pool, settings = two_member_pool(bare, 20), settings_for(20)
     whole = expand(bare, settings, RecordedJudge(LabelJudge(skills)), pool)
     parts = [
-        expand(bare, settings, RecordedJudge(LabelJudge(skills)), pool, query_ids=ids[start : start + 3])
+        frames_of(expand(bare, settings, RecordedJudge(LabelJudge(skills)), pool, query_ids=ids[start : start + 3]))
         for start in (6, 0, 3)
     ]
-    assert (
-        expanded_benchmark(bare, together(parts, bare), "2").content_hash
-        == expanded_benchmark(bare, whole, "2").content_hash
-    )
-    with pytest.raises(BenchmarkError, match="lacks 5 queries"):
-        expanded_benchmark(bare, parts[0] if len(parts[0].queries) == 3 else parts[1], "2")
+    merged, frames = together(parts, bare), frames_of(whole)
+    for name, frame in merged.tables.items():
+        assert frame.equals(frames.tables[name]), name
+    assert new_version(bare, settings, merged, "2").content_hash == expanded_benchmark(bare, whole, "2").content_hash
+    with pytest.raises(BenchmarkError, match="lacks 6 queries"):
+        new_version(bare, settings, parts[0], "2")
+    with pytest.raises(ValueError, match="same query"):
+        together([*parts, parts[0]], bare)
+    with pytest.raises(BenchmarkError, match="exists"):
+        new_version(bare, settings, merged, bare.info.version)
 
 
 def test_every_verdict_keeps_its_provenance(skills):
