@@ -14,6 +14,7 @@ import numpy as np
 
 from pipeline.benchmark import Benchmark
 from pipeline.retrieval.bm25 import Bm25Index
+from pipeline.retrieval.contract import PromptedText
 from pipeline.retrieval.dense import Encoded, encode_texts
 from pipeline.retrieval.documents import documents_in_order, run_target
 from pipeline.retrieval.embedding_cache import EmbeddingCache
@@ -80,16 +81,15 @@ class LibrarySearch:
         """
         contract = self._contract
         queries = [contract.query(text) for text in texts]
-        documents = [contract.document(text) for text in self._documents]
         if not self._model.entry.dense:
             if self._index is None:
-                self._index = Bm25Index([text.whole for text in documents])
+                self._index = Bm25Index([contract.document(text).whole for text in self._documents])
             whole = [text.whole for text in queries]
             return self._index.search(whole, depth, progress=progress, cancelled=cancelled)
 
-        def encode(stage: str, rows: Sequence[object]) -> Encoded:
+        def encode(stage: str, rows: Sequence[PromptedText]) -> Encoded:
             return encode_texts(
-                rows,  # type: ignore[arg-type]
+                rows,
                 contract,
                 lambda: shared_encoder(self._model, contract),
                 self._cache,
@@ -99,7 +99,7 @@ class LibrarySearch:
             )
 
         if self._encoded is None:
-            self._encoded = encode("documents", documents)
+            self._encoded = encode("documents", [contract.document(text) for text in self._documents])
         return top_k(
             encode("queries", queries).embeddings,
             self._encoded.embeddings,

@@ -167,7 +167,13 @@ def expand(
         Cancelled: on request.
         JudgeError: a judge cannot be asked at all.
         ModelError: a retriever cannot be used.
+        ValueError: the pool is not the one of the settings.
     """
+    named = tuple(member.model for member in settings.pool)
+    if pool.names != named or pool.depth != settings.depth:
+        raise ValueError(
+            f"the pool is the top {pool.depth} of {pool.names}, the settings say {settings.depth} of {named}"
+        )
     tasks = tasks_of(benchmark, query_ids)
     known = documents_of(benchmark) if documents is None else documents
     first = decompose(tasks, known, settings, asker, progress=progress, cancelled=cancelled)

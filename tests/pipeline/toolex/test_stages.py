@@ -17,7 +17,7 @@ from pipeline.llm.config import AskingConfig
 from pipeline.llm.memory import MemoryAnswers
 from pipeline.llm.records import Answer, Failure, Pending, Usage
 from pipeline.llm.stores import Budget
-from pipeline.toolex.candidates import CandidatePool, absent_rank
+from pipeline.toolex.candidates import absent_rank
 from pipeline.toolex.decompose import decompose
 from pipeline.toolex.expand import documents_of, expand, tasks_of
 from pipeline.toolex.new_version import expanded_benchmark
@@ -400,6 +400,7 @@ def test_texts_of_judges_are_made_fit_to_keep():
     assert plain_text(" f(x) =   2\n  y\x00\ud800 ") == "f(x) =   2\n  y ?"
 
 
-def test_a_pool_can_be_any_retriever(benchmark):
-    assert isinstance(two_member_pool(benchmark, 2), CandidatePool)
-    assert two_member_pool(benchmark, 2).names == ("bm25", "ngrams")
+def test_a_pool_that_the_settings_do_not_describe_is_refused(benchmark):
+    for other in (replace(SETTINGS, depth=5), replace(SETTINGS, pool=(PoolMember("bm25"),))):
+        with pytest.raises(ValueError, match="settings say"):
+            expand(benchmark, other, Judge(), two_member_pool(benchmark, SETTINGS.depth))
