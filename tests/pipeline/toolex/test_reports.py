@@ -14,10 +14,12 @@ from pipeline.formats.benchmark_validation import build_benchmark
 from pipeline.jobs.first_start import demo_folder
 from pipeline.llm.memory import MemoryAnswers
 from pipeline.llm.prices import Price
+from pipeline.retrieval.documents import run_target
 from pipeline.retrieval.models import resolve_model
 from pipeline.retrieval.retrieve import retrieve
 from pipeline.toolex.estimate import estimate_run
 from pipeline.toolex.expand import expand
+from pipeline.toolex.growth import growth_queue, judge_uncertainty
 from pipeline.toolex.new_version import expanded_benchmark
 from pipeline.toolex.pool_bias import leave_one_out, pool_bias, without_member
 from pipeline.toolex.provenance import candidate_ranks_frame, query_states_frame
@@ -179,3 +181,41 @@ def test_the_estimate_of_toolequals_size_takes_two_seconds():
     assert [line.line.calls for line in lines] == [7_360, 270_120, 31_648]
     assert all(line.line.expected_cost for line in lines)
     assert elapsed < 2
+
+
+def test_the_growth_queue_names_unjudged_tools_that_runs_rank_high(expanded):
+    made, _ = expanded
+    target = run_target(made)
+    run = retrieve(made, resolve_model("bm25"), depth=20).run
+    sub = retrieve(made, resolve_model("bm25"), "sub-query", depth=20).run
+    queue = growth_queue(made, {"a": run, "b": sub}, target, depth=5)
+    judged = set(made.equivalents.select("query_id", "tool_id").iter_rows())
+    tops = {}
+    for ranking in (run, sub):
+        for q, query_id in enumerate(target.queries.ids):
+            for rank, tool in enumerate(
+                ranking.tools[ranking.offsets[q] : ranking.offsets[q + 1]][:5].tolist(), start=1
+            ):
+                if (query_id, target.tools[tool]) not in judged:
+                    tops.setdefault((query_id, target.tools[tool]), []).append(rank)
+    assert {(r["query_id"], r["tool_id"]): r["runs"] for r in queue.iter_rows(named=True)} == {
+        pair: len(ranks) for pair, ranks in tops.items()
+    }
+    first = queue.row(0, named=True)
+    ranks = tops[first["query_id"], first["tool_id"]]
+    assert first["best_rank"] == min(ranks) and first["rank_score"] == pytest.approx(sum(1 / (60 + r) for r in ranks))
+    assert queue.equals(growth_queue(made, {"b": sub, "a": run}, target, depth=5))
+    # Where judges are split in half, a pair counts twice as much.
+    last = queue.row(-1, named=True)["query_id"]
+    votes = pl.DataFrame(
+        [(last, 0, "x", True), (last, 0, "x", False), (last, 0, "y", True), ("other", 0, "x", True)],
+        schema=["query_id", "position", "tool_id", "accepted"],
+        orient="row",
+    )
+    unsure = judge_uncertainty(votes)
+    assert unsure.rows() == [(last, 1.0)]
+    again = growth_queue(made, {"a": run, "b": sub}, target, depth=5, uncertainty=unsure)
+    before, after = (frame["query_id"].to_list().index(last) for frame in (queue, again))
+    assert after < before
+    assert again.row(after, named=True)["priority"] == pytest.approx(2 * again.row(after, named=True)["rank_score"])
+    assert growth_queue(made, {}, target).height == 0
