@@ -19,6 +19,7 @@ from dashboard.components.mftr_words import (
     masking_rows,
     masking_sentence,
     penalty_frame,
+    unused_fields,
     variant_sentence,
     weight_frame,
     weight_sentence,
@@ -47,7 +48,7 @@ def show_whole(record: BenchmarkRecord, run: LabRun) -> None:
     figure_name = f"{metric}@10"
     narrow = viewport.is_narrow()
     known = field_reading.analyses(run.id)
-    _weights(run)
+    _weights(run, known.get(AnalysisKind.FIELDS))
     _recall(record, run, narrow)
     missing = [kind for kind in kinds_of(record) if kind is not AnalysisKind.TESTS and kind not in known]
     if missing:
@@ -62,14 +63,14 @@ def show_whole(record: BenchmarkRecord, run: LabRun) -> None:
         st.caption("Masking takes one key of a JSON document away; skills are Markdown, so there is none for them.")
 
 
-def _weights(run: LabRun) -> None:
+def _weights(run: LabRun, figures: pl.DataFrame | None) -> None:
     """Table 5: how much each field weighs."""
     st.subheader("What did each field come to weigh?", anchor=False)
     learned = field_reading.weights(run)
     if learned is None:
         st.caption("Nothing was learned for this run: its score is the plain mean of the four fields.")
         return
-    st.markdown(weight_sentence(learned))
+    st.markdown(weight_sentence(learned, unused_fields(run.rewritten, figures)))
     text_table(weight_frame(learned), label="Learned weight of each field and its share, by fold and of the mean")
     st.caption(
         "Weight, and in brackets its share of the sum of the four, as in the MFTR paper's Table 5; where a weight of "

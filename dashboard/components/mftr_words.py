@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from dashboard.charts.layout import shortened
@@ -165,12 +167,6 @@ def mean_weights(learned: ParameterSet) -> tuple[float, float, float, float]:
     return means[0], means[1], means[2], means[3]
 
 
-def mean_shares(learned: ParameterSet) -> tuple[float, ...] | None:
-    """Shares of the mean weights; None where one is negative."""
-    shares = weight_shares(mean_weights(learned))
-    return None if shares is None else tuple(shares)
-
-
 def penalty_frame(learned: ParameterSet) -> pl.DataFrame:
     """What missing parameters cost, fold by fold."""
     return pl.DataFrame(
@@ -188,25 +184,57 @@ def penalty_frame(learned: ParameterSet) -> pl.DataFrame:
     )
 
 
-def weight_sentence(learned: ParameterSet) -> str:
-    """What was learned, in words."""
-    shares = mean_shares(learned)
-    negative = sum(weight < 0 for fold in learned.folds for weight in fold.weights)
-    if shares is None:
-        low = min(zip(mean_weights(learned), Field, strict=True), key=lambda pair: pair[0])
-        return (
+def weight_sentence(learned: ParameterSet, unused: Sequence[str] = ()) -> str:
+    """What was learned, in words.
+
+    Args:
+        learned: the folds.
+        unused: fields in which nothing could match, by ``unused_fields``: their weights are no finding.
+    """
+    used = [(place, field) for place, field in enumerate(Field) if field.value not in unused]
+    means = mean_weights(learned)
+    said = []
+    total = sum(means[place] for place, _ in used)
+    negative = [(means[place], field) for place, field in used if means[place] < 0]
+    if negative:
+        low = min(negative, key=lambda pair: pair[0])
+        said.append(
             f"The mean weight of {low[1].value} is negative ({number(low[0])}): a better match there counts against a "
             "tool, so shares of the whole mean nothing here."
         )
-    order = sorted(zip(shares, Field, strict=True), key=lambda pair: -pair[0])
-    said = (
-        f"**{order[0][1].value.capitalize()} carries most: {points(order[0][0], 0)} % of the weight**, "
-        f"{order[-1][1].value} least ({points(order[-1][0], 0)} %)."
-    )
-    if negative:
-        weights = whole(4 * len(learned.folds))
-        said += f" {whole(negative)} of the {weights} weights are negative; such a fold has no shares."
-    return said
+    elif len(used) > 1 and total > 0:
+        order = sorted(((means[place] / total, field) for place, field in used), key=lambda pair: -pair[0])
+        of = " of the fields in use" if unused else ""
+        said.append(
+            f"**{order[0][1].value.capitalize()} carries most: {points(order[0][0], 0)} % of the weight{of}**, "
+            f"{order[-1][1].value} least ({points(order[-1][0], 0)} %)."
+        )
+    below = sum(fold.weights[place] < 0 for fold in learned.folds for place, _ in used)
+    if below and not negative:
+        weights = whole(len(used) * len(learned.folds))
+        said.append(f"{whole(below)} of the {weights} weights are negative; such a fold has no shares.")
+    if unused:
+        reasons = [
+            "no query has arguments" if name == Field.PARAMETERS else f"no tool has a text in {name}" for name in unused
+        ]
+        said.append(
+            f"Nothing can match in {listed(list(unused))} here ({listed(reasons)}): "
+            f"{'these weights' if len(unused) > 1 else 'this weight'} stayed where training began and multiply 0."
+        )
+    return " ".join(said)
+
+
+def unused_fields(run_is_rewritten: bool, figures: pl.DataFrame | None) -> list[str]:
+    """Fields in which nothing can match: parameters where no query has arguments, others where no tool has a text.
+
+    Args:
+        run_is_rewritten: whether a language model rewrote the queries.
+        figures: the analysis ``fields`` of the run; None while there is none.
+    """
+    empty = set() if figures is None else set(figures.filter(pl.col("tools") == 0)["key"])
+    return [
+        field.value for field in Field if field.value in empty or (field is Field.PARAMETERS and not run_is_rewritten)
+    ]
 
 
 def figures_by_row(frame: pl.DataFrame, metric: str) -> pl.DataFrame:
@@ -249,8 +277,8 @@ def variant_sentence(rows: pl.DataFrame, figure_name: str, rewritten: bool) -> s
     parts.append(f"The best row is {best['label']} ({points(best['new'])}).")
     if not rewritten:
         parts.append(
-            "No query was rewritten here, so each stands for itself in every field: the three rows that compare "
-            "rewritten with raw texts need a language model, and “Weighting + Stand.” is MFTR itself."
+            "No query was rewritten here, so each stands for itself in every field: Rewrite Only, Stand. + Rewrite "
+            "and Weighting + Rewrite need a language model, and Weighting + Stand. is MFTR itself."
         )
     return " ".join(parts)
 

@@ -16,7 +16,7 @@ from dashboard.charts.change_bars import change_bars
 from dashboard.charts.palette import Ground
 from dashboard.charts.recall_curves import recall_curves
 from dashboard.components.mftr_whole import most_changed, recall_sentence
-from dashboard.components.mftr_words import number, weight_frame, weight_sentence
+from dashboard.components.mftr_words import number, unused_fields, weight_frame, weight_sentence
 from dashboard.current_site import use_site
 from pipeline.jobs import durable, field_analyses, field_analysis_requests, mftr_explaining
 from pipeline.jobs.site import Site, open_site
@@ -170,6 +170,12 @@ def test_learned_weights_in_words() -> None:
     assert "Description carries most: 50 % of the weight" in weight_sentence(learned)
     assert "1 of the 8 weights are negative" in weight_sentence(learned)
     assert number(-0.0001) == "0.000"
+    said_of = weight_sentence(learned, ["parameters", "examples"])
+    assert "Description carries most: 67 % of the weight of the fields in use" in said_of, "0.5 of 0.5 + 0.25"
+    assert "no query has arguments and no tool has a text in examples" in said_of and "negative" not in said_of
+    figures = pl.DataFrame({"key": ["whole", "examples", "response"], "tools": [None, 0, 5]})
+    assert unused_fields(False, figures) == ["parameters", "examples"]
+    assert unused_fields(True, figures) == ["examples"] and unused_fields(True, None) == []
 
 
 def test_charts_and_their_words() -> None:
