@@ -11,6 +11,7 @@ import pytest
 from pipeline.benchmark import BenchmarkInfo, Kind
 from pipeline.formats.benchmark_folder import read_benchmark_folder
 from pipeline.formats.benchmark_validation import build_benchmark
+from pipeline.formats.combinations_file import read_combinations_file
 from pipeline.jobs.first_start import demo_folder
 from pipeline.llm.memory import MemoryAnswers
 from pipeline.llm.prices import Price
@@ -25,7 +26,8 @@ from pipeline.toolex.pool_bias import leave_one_out, pool_bias, without_member
 from pipeline.toolex.provenance import candidate_ranks_frame, query_states_frame
 from pipeline.toolex.settings import PoolMember, Stage, ToolexSettings
 from pipeline.toolex.statistics import acceptance_by_rank, audits_by_judge, by_length_quartile, table_one
-from tests.pipeline.toolex.demo_judge import LabelJudge, RecordedJudge, stripped
+from pipeline.toolex.verified_file import NAME, write_verified_combinations
+from tests.pipeline.toolex.demo_judge import LabelJudge, RecordedJudge, labels_of, stripped
 from tests.pipeline.toolex.search import settings_for, two_member_pool
 
 
@@ -219,3 +221,12 @@ def test_the_growth_queue_names_unjudged_tools_that_runs_rank_high(expanded):
     assert after < before
     assert again.row(after, named=True)["priority"] == pytest.approx(2 * again.row(after, named=True)["rank_score"])
     assert growth_queue(made, {}, target).height == 0
+
+
+def test_the_file_of_accepted_combinations_can_be_imported_again(expanded, tmp_path):
+    made, _ = expanded
+    assert write_verified_combinations(made, tmp_path / NAME) == made.combinations.filter(verdict="valid").height
+    again = read_combinations_file(tmp_path / NAME, stripped(made), version="3")
+    assert labels_of(again)["combinations"] == labels_of(made)["combinations"]
+    scored = ["query_id", "tool_ids", "rrf_score"]
+    assert again.combinations.select(scored).equals(made.combinations.filter(verdict="valid").select(scored))
