@@ -77,6 +77,8 @@ def train(
     from pipeline.mftr.learned_parameters import write_learned
     from pipeline.mftr.settings import preset as mftr_preset
 
+    output.require_place(out)
+    output.require_place(rewritten_out, "--rewritten-out")
     settings = mftr_preset(mftr)
     work = _Work(benchmark, model, preset, standardized, rewritten)
     with stages(quiet) as progress:
@@ -84,7 +86,8 @@ def train(
             work.content, work.read.texts, work.model, work.contract, settings, cache=work.cache, progress=progress
         )
     name = f"{work.model.entry.key}__{preset}"
-    write_learned({work.content.info.slug: {name: learned.folds}}, out)
+    with output.writing(out):
+        write_learned({work.content.info.slug: {name: learned.folds}}, out)
     typer.echo(f"wrote {out}: {len(learned.folds)} folds of {name}; {_shares(learned)}")
     if rewritten_out is not None:
         write_folds(rewritten_out, work.content, work.read, learned)
@@ -125,6 +128,7 @@ def score(
     from pipeline.mftr.settings import Penalty
     from pipeline.mftr.settings import preset as mftr_preset
 
+    output.require_place(out)
     ks = cutoffs(k)
     settings = mftr_preset(mftr)
     if printed_sign:
@@ -137,7 +141,8 @@ def score(
             depth=depth, cache=work.cache, progress=progress,
         )  # fmt: skip
     if out is not None:
-        write_trec(found.run, found.target, out, f"{work.model.entry.key}-mftr-{mftr}-{preset}")
+        with output.writing(out):
+            write_trec(found.run, found.target, out, f"{work.model.entry.key}-mftr-{mftr}-{preset}")
     summary = _summary(work.compiled, found.run, ks)
     if format is ScoreFormat.JSON:
         from pipeline.scoring.averages import scores_json
@@ -187,12 +192,15 @@ def ablate(
     quiet: Quiet = False,
 ) -> None:
     """Compare the parts of multi-field retrieval on one benchmark and model; stores nothing."""
+    from polars import selectors as cs
+
     from pipeline.errors import UsageError
     from pipeline.formats.tables import TableFormat, write_table
     from pipeline.jobs.mftr_ablations import ablation_frame
 
     if of not in ("variants", "fields", "masking"):
         raise UsageError(f"--of takes variants, fields or masking; found {of!r}")
+    output.require_place(out)
     work = _Work(benchmark, model, preset, standardized, rewritten)
     with stages(quiet) as progress:
         frame = ablation_frame(
@@ -200,11 +208,12 @@ def ablate(
             cache=work.cache, progress=progress,
         )  # fmt: skip
     if out is not None:
-        out.write_text(write_table(frame, TableFormat.CSV), encoding="utf-8")
+        with output.writing(out):
+            out.write_text(write_table(frame, TableFormat.CSV), encoding="utf-8")
     if format is ScoreFormat.JSON:
         output.print_json({"benchmark": work.compiled.name, "of": of, "rows": frame.to_dicts()})
         return
-    _print_table(frame, format)
+    _print_table(frame.with_columns(cs.float().round(4)), format)
     if format is ScoreFormat.TABLE:
         work.print_notes()
 

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -25,6 +26,37 @@ _VERDICTS = {
     "normalise": "Accepted after normalising",
     "refuse": "Refused",
 }
+
+
+def require_place(out: Path | None, option: str = "--out") -> None:
+    """Refuse a file that could not be written, before the work that it is for.
+
+    Raises:
+        UsageError: its folder is missing, or it is a folder itself.
+    """
+    from pipeline.errors import UsageError
+
+    if out is None:
+        return
+    if out.is_dir():
+        raise UsageError(f"{option}: {str(out)!r} is a folder; name a file")
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"{option}: there is no folder {str(out.absolute().parent)!r}")
+
+
+@contextmanager
+def writing(out: Path) -> Generator[None]:
+    """Say in words why a file cannot be written.
+
+    Raises:
+        EnvironmentProblem: it cannot.
+    """
+    from pipeline.errors import EnvironmentProblem
+
+    try:
+        yield
+    except OSError as error:
+        raise EnvironmentProblem(f"{out} cannot be written: {error.strerror or error}") from None
 
 
 def print_json(value: Any) -> None:

@@ -116,18 +116,17 @@ def retrieve(
 
 
 def _to_file(request: EvaluationRequest, out: Path, format: ReportFormat, quiet: bool) -> None:
-    from pipeline.errors import UsageError
     from pipeline.formats.run_writer import write_trec
     from pipeline.jobs.benchmark_library import Library
     from pipeline.jobs.measuring import retrieve_benchmark
 
-    if not out.absolute().parent.is_dir():
-        raise UsageError(f"--out: there is no folder {str(out.absolute().parent)!r}")
+    output.require_place(out)
     library = Library()
     content = library.benchmark(request.benchmark)
     with stages(quiet) as progress:
         found, tag = retrieve_benchmark(library.limits_site, content, request, progress=progress)
-    write_trec(found.run, found.target, out, tag)
+    with output.writing(out):
+        write_trec(found.run, found.target, out, tag)
     if format is ReportFormat.JSON:
         output.print_json(
             {

@@ -250,6 +250,31 @@ def _parse(line: bytes) -> dict[str, Any]:
     return row
 
 
+class JsonFault(ValueError):
+    """What is wrong with a JSON text, in words."""
+
+
+def parse_json(raw: bytes) -> Any:
+    """A whole JSON file, read as strictly as a line: each key once, no NaN, no half of a surrogate pair.
+
+    Raises:
+        JsonFault: it cannot be read; the message says where and why.
+    """
+    try:
+        value = _decode_checking_keys(raw.decode("utf-8-sig"))
+        if b"\\ud" in raw or b"\\uD" in raw:
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise JsonFault(f"not valid JSON at line {error.lineno}, column {error.colno} ({error.msg})") from None
+    except UnicodeEncodeError:
+        raise JsonFault("a \\u escape names half of a surrogate pair, which is no character") from None
+    except _DuplicateKeyError as error:
+        raise JsonFault(f"the key {quote(str(error))} occurs twice in one object; keep one") from None
+    except (ValueError, RecursionError) as error:
+        raise JsonFault(_parse_message(error, b"")) from None
+    return value
+
+
 def _parse_message(error: ValueError | RecursionError, line: bytes) -> str:
     text = quote(line.decode("utf-8", "replace").strip())
     match error:

@@ -30,7 +30,8 @@ def parsed_answer(
     """The answer in the text.
 
     Raises:
-        InvalidAnswer: it is cut off, too long, no single JSON object, not of the schema, or the check objects.
+        InvalidAnswer: it is cut off, too long, no single JSON object, no text in Unicode, not of the schema, or
+            the check objects.
     """
     if finish_reason == "length":
         raise InvalidAnswer(f"the answer was cut off at {question.sampling.max_tokens} tokens")
@@ -41,6 +42,11 @@ def parsed_answer(
     if len(text) > LONGEST:
         raise InvalidAnswer(f"the answer has {len(text):,} characters, more than {LONGEST:,}")
     value = extracted_object(text)
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        # It could neither be written to a file nor stored in a frame.
+        raise InvalidAnswer("the answer holds half of a surrogate pair, which is no character") from None
     problem = schema_problem(question.schema, value)
     if problem is None and check is not None:
         problem = check(question, value)

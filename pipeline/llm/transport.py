@@ -6,15 +6,19 @@ import asyncio
 import logging
 import os
 import time
+import warnings
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeGuard
 
 from pipeline.errors import JudgeError
 from pipeline.llm.config import AskingConfig
 from pipeline.llm.providers import redacted, require_key
 from pipeline.llm.waiting import parse_retry_after
+
+#: A count of tokens from here on is none: no call is that long.
+MOST_TOKENS = 1 << 31
 
 
 class Trouble(Enum):
@@ -77,8 +81,9 @@ def _litellm() -> Any:
     settings.suppress_debug_info = True
     settings.drop_params = True
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
-        # Its log lines can hold headers and whole prompts.
+        # Its log lines can hold headers and whole prompts. So can pydantic's warnings of replies in another shape.
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    warnings.filterwarnings("ignore", message="Pydantic serializer warnings")
     return settings
 
 
@@ -137,15 +142,21 @@ def _reply(response: Any, seconds: float) -> Reply:
     return Reply(
         text if isinstance(text, str) else None,
         finish if isinstance(finish, str) else None,
-        prompt if isinstance(prompt, int) and prompt > 0 else None,
-        completion if isinstance(completion, int) and completion >= 0 else None,
+        prompt if _is_count(prompt) and prompt > 0 else None,
+        completion if _is_count(completion) else None,
         seconds,
     )
 
 
+def _is_count(value: object) -> TypeGuard[int]:
+    """Whether it can be a number of tokens: a server may say anything, and 10^30 would not even be stored."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST_TOKENS
+
+
 def _understood(error: Exception, config: AskingConfig) -> CallFailed:
     name, status = type(error).__name__, getattr(error, "status_code", None)
-    said = str(error).replace("litellm.", "", 1)
+    # What litellm cannot read it reports with its whole traceback, and with it the paths of this machine.
+    said = str(error).replace("litellm.", "", 1).partition("Traceback (most recent call last)")[0]
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     retry_after = parse_retry_after(headers.get("retry-after"))
     reason = redacted(said, config.api_key) or name

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from pipeline.errors import MftrError
-from pipeline.formats.json_lines import iterate_json_rows
+from pipeline.formats.json_lines import JsonFault, iterate_json_rows, parse_json
 from pipeline.formats.messages import quote
 from pipeline.formats.source_table import ProblemList, place
 
+#: A whole number beyond it counts nothing here.
+_LARGEST = 1_000_000
 #: Faults that a message lists.
 _SHOWN = 20
 _KINDS = {bool: "a truth value", int: "a number", float: "a number", dict: "an object", list: "a list", str: "text"}
@@ -97,9 +99,9 @@ class RowReader:
 
     def _listed(self, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         try:
-            value = json.loads(path.read_bytes().decode("utf-8-sig"))
-        except (ValueError, RecursionError) as error:
-            self._problems.add(f"{path.name}: not valid JSON ({error}); write a list of objects")
+            value = parse_json(path.read_bytes())
+        except JsonFault as fault:
+            self._problems.add(f"{path.name}: {fault}; write a list of objects")
             return
         for number, row in enumerate(value if isinstance(value, list) else [value], start=1):
             where = f"{path.name}, item {number}" if isinstance(value, list) else path.name
@@ -135,8 +137,8 @@ def number(row: Mapping[str, Any], key: str) -> int | None:
     value = row.get(key)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise RowFault(f"{key} must be a whole number from 0 on, found {shown(value)}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST:
+        raise RowFault(f"{key} must be a whole number from 0 to {_LARGEST:,}, found {shown(value)}")
     return value
 
 

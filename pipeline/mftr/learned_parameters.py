@@ -13,11 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.errors import MftrError
+from pipeline.formats.json_lines import JsonFault, parse_json
 from pipeline.formats.messages import listing, quote
 from pipeline.mftr.schema import Field, RewrittenQuery
 
 #: dataset → model and length of its query prefix → fold → learned parameters.
 LearnedTable = dict[str, dict[str, tuple["LearnedParameters", ...]]]
+#: Scores are float32: with weights of 1e38 the best tools would all have the score infinity, or none.
+_LARGEST = 1e9
 
 
 @dataclass(frozen=True)
@@ -113,9 +116,11 @@ def read_learned(path: Path) -> LearnedTable:
         MftrError: the file cannot be read or does not have that shape; the message says where.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise MftrError(f"The learned parameters {path} cannot be read: {error}") from error
+        content = parse_json(path.read_bytes())
+    except OSError as error:
+        raise MftrError(f"The learned parameters {path} cannot be read: {error.strerror or error}") from None
+    except JsonFault as fault:
+        raise MftrError(f"The learned parameters {path} cannot be read: {fault}") from None
     return parse_learned(content)
 
 
@@ -180,10 +185,12 @@ def _fold(value: Any, where: str) -> LearnedParameters:
     )
 
 
+def _shown(value: Any) -> str:
+    return "a very large number" if isinstance(value, int) and abs(value) > 10**100 else str(value)
+
+
 def _number(value: Any, where: str, name: str, least: float = -math.inf) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < least:
-        bound = f", at least {least:g}" if least > -math.inf else ""
-        raise MftrError(
-            f"Learned parameters, {where}: {name} must be a finite number{bound}; found {quote(str(value))}."
-        )
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not max(least, -_LARGEST) <= value <= _LARGEST:
+        bound = f" from {max(least, -_LARGEST):g} to {_LARGEST:g}"
+        raise MftrError(f"Learned parameters, {where}: {name} must be a number{bound}; found {quote(_shown(value))}.")
     return float(value)

@@ -209,3 +209,11 @@ def test_the_published_weights_give_the_published_figures(
     assert done.returncode == 0, done.stderr
     rows = {words[0]: words[1:] for line in done.stdout.splitlines() if len(words := line.split()) == 3}
     assert rows["NDCG@10"] == [f"0{ndcg}"] * 2 and rows["Recall@10"] == [f"0{recall}"] * 2
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(equirank: Run, folder: Path, tmp_path: Path) -> None:
+    given = ("-b", str(folder), "-m", "bm25")
+    for verb in (("mftr", "score"), ("mftr", "train"), ("mftr", "ablate"), ("retrieve",)):
+        for out, said in ((tmp_path / "none" / "x", "there is no folder"), (tmp_path, "is a folder; name a file")):
+            done = equirank(*verb, *given, "--out", str(out))
+            assert done.returncode == 2 and said in done.stderr, (verb, done.stderr)

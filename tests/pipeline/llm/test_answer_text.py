@@ -60,6 +60,8 @@ def test_what_is_no_single_object_is_refused(text, problem):
         ('{"echo": "x"}', "content_filter", "content filter"),
         ('{"echo": 3}', "stop", "at echo: 3 is not of type 'string'"),
         ('{"echo": "x", "more": 1}', "stop", "at its root: Additional properties"),
+        ('{"echo": "\\ud800"}', "stop", "half of a surrogate pair"),
+        ('{"\\udfff": "x"}', "stop", "half of a surrogate pair"),
         ("{}", "stop", "'echo' is a required property"),
         ('{"echo": "' + "x" * 2_000_000 + '"}', "stop", "characters, more than"),
     ],

@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from starlette.responses import JSONResponse
 
 from pipeline.errors import BudgetExceeded, JudgeError
 from pipeline.llm.client import LiveAsker
@@ -286,6 +287,23 @@ def test_keys_are_in_no_message_and_no_row(answers, monkeypatch):
     stored = answers.outcomes([outcome.key])[outcome.key]
     for secret in secrets:
         assert secret not in repr(outcome) + repr(stored) + str(refused.value) + repr(asking)
+
+
+@pytest.mark.parametrize("told", [(10**30, 5), (5, 1 << 31), (-5, -5), (0, 0)])
+def test_a_count_that_can_be_none_is_charged_at_its_worst(answers, told):
+    budget = Budget("s", max_cost=1.0)
+    with LlmServer(echo, tokens=lambda body, text: told) as server:
+        (outcome,) = LiveAsker(answers, config(server), budget).ask([question("x")])
+    assert isinstance(outcome, Answer) and outcome.value == {"echo": "x"}
+    assert 0 < answers.spent("s").cost < 0.01
+
+
+def test_what_litellm_cannot_read_is_told_without_its_traceback(memory):
+    with LlmServer(echo) as server:
+        server._completion = lambda body, text, finish: JSONResponse({"choices": [{"message": {"tool_calls": 5}}]})
+        (outcome,) = LiveAsker(memory, config(server, retries=0)).ask([question("x")])
+    assert isinstance(outcome, Failure)
+    assert "Traceback" not in outcome.reason and "/" not in outcome.reason
 
 
 def test_a_stall_is_cut_off_in_time(memory):

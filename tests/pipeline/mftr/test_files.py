@@ -151,6 +151,7 @@ def test_faults_of_tools_are_named_with_their_line(tmp_path, row, said):
         (changed(QUERY, "rewritten_query", "extracted_arguments", "leaf", to=3), "arguments.leaf must be text"),
         (changed(QUERY, "test_fold", to="0"), "test_fold must be a whole number"),
         (changed(QUERY, "test_fold", to=True), "test_fold must be a whole number"),
+        (changed(QUERY, "test_fold", to=10**30), "test_fold must be a whole number from 0 to 1,000,000"),
         ({"id": "q", "failed": 3}, "failed must be text"),
     ],
 )  # fmt: skip
@@ -186,3 +187,20 @@ def test_ids_against_a_benchmark():
     assert 'the known tool "Tool_1" differs from it only in upper and lower case' in fit.messages[1]
     assert id_coverage(["a"], ["a"], "query").messages == ()
     assert id_coverage([], ["a", "b"], "query").messages[0].startswith("2 queries of 2 in the benchmark")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[{"id": "a", "id": "b"}]', 'the key "id" occurs twice'),
+        ('[{"id": "a", "augmented": {"description": NaN}}]', "NaN is not a JSON value"),
+        ('[{"id": "\\ud800"}]', "half of a surrogate pair"),
+        ("[" * 100_000, "nested too deeply"),
+        ("[{]", "not valid JSON at line 1, column 3"),
+    ],
+)
+def test_a_list_is_read_as_strictly_as_lines(tmp_path, text, said):
+    (tmp_path / "tools.json").write_text(text, encoding="utf-8")
+    with pytest.raises(MftrError, match=r"tools\.json: ") as refused:
+        read_standardized(tmp_path / "tools.json")
+    assert said in str(refused.value)

@@ -54,12 +54,17 @@ def test_the_published_shape_goes_in_and_out_unchanged(tmp_path: Path) -> None:
         ({"small": {"m": {"1": FOLD}}}, 'small / m: folds must be 0, 1, 2, …; found "1"'),
         ({"small": {"m": {}}}, "folds must be 0"),
         (table(base_weight=[1, 2, 3, 4]), "fold 1: base_weight must be one list of four numbers"),
-        (table(base_weight=[[1, 2, 3, "4"]]), 'base_weight must be a finite number; found "4"'),
-        (table(base_weight=[[1, 2, 3, True]]), "base_weight must be a finite number"),
+        (table(base_weight=[[1, 2, 3, "4"]]), 'base_weight must be a number from -1e+09 to 1e+09; found "4"'),
+        (table(base_weight=[[1, 2, 3, True]]), "base_weight must be a number"),
         (table(base_bias=0.1), "base_bias must be a list of one number"),
-        (table(tau=None), 'tau must be a finite number; found "None"'),
-        (table(tau=float("nan")), "tau must be a finite number"),
-        (table(w_req=-1), "w_req must be a finite number, at least 0"),
+        (table(tau=None), 'tau must be a number from -1e+09 to 1e+09; found "None"'),
+        (table(tau=float("nan")), "tau must be a number"),
+        (table(tau=float("inf")), "tau must be a number"),
+        (table(tau=10**400), 'found "a very large number"'),
+        # In float32 the scores would be infinite, or no number at all.
+        (table(base_weight=[[1e300, -1e300, 0, 0]]), "base_weight must be a number"),
+        (table(w_req=1e38), "w_req must be a number from 0 to 1e+09"),
+        (table(w_req=-1), "w_req must be a number from 0 to 1e+09"),
     ],
 )
 def test_what_is_wrong_is_named(content: Any, message: str) -> None:
@@ -68,11 +73,31 @@ def test_what_is_wrong_is_named(content: Any, message: str) -> None:
     assert message in str(error.value)
 
 
-def test_unreadable_files_are_named(tmp_path: Path) -> None:
-    (tmp_path / "broken.json").write_text("{", encoding="utf-8")
-    for name in ("broken.json", "missing.json"):
-        with pytest.raises(MftrError, match=name):
-            read_learned(tmp_path / name)
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"{", "not valid JSON at line 1, column 2"),
+        (b"", "not valid JSON"),
+        (b'{"a":' * 100_000, "nested too deeply"),
+        (b"\xff\xfe{}", "not UTF-8"),
+        (b'{"small": {}, "small": {}}', 'the key "small" occurs twice'),
+        (b'{"small": NaN}', "NaN is not a JSON value"),
+        (None, "No such file"),
+    ],
+)
+def test_unreadable_files_are_named(tmp_path: Path, raw: bytes | None, said: str) -> None:
+    path = tmp_path / "broken.json"
+    if raw is not None:
+        path.write_bytes(raw)
+    with pytest.raises(MftrError, match=r"broken\.json") as error:
+        read_learned(path)
+    assert said in str(error.value)
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "marked.json"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(table()).encode())
+    assert read_learned(path) == parse_learned(table())
 
 
 def test_shares_and_their_guard() -> None:
