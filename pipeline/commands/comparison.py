@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.commands import exports, output
-from pipeline.commands.options import BenchmarkName, Quiet, ReportFormat
+from pipeline.commands.options import BenchmarkName, OrderOption, PartOption, Quiet, ReportFormat, declared_order
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,13 +30,16 @@ def compare(
     benchmark: BenchmarkName,
     metric: Annotated[str, typer.Option("--metric", help="NDCG, Recall or Comp.")] = "NDCG",
     k: Annotated[int, typer.Option("--k", min=1, max=1000, help="Cutoff.")] = 10,
+    order: OrderOption = None,
+    part: PartOption = None,
     format: Annotated[ReportFormat, typer.Option(help="How to print.")] = ReportFormat.TABLE,
 ) -> None:
     """Say what RUN_B gains over RUN_A: old and new, interval, p, wins and losses, and how much of it is real."""
     from pipeline.jobs.benchmark_library import Library
     from pipeline.jobs.comparison import compare as compare_runs
 
-    found = compare_runs(Library(), run_a, run_b, benchmark, metric=metric, k=k)
+    declared = declared_order(order)
+    found = compare_runs(Library(), run_a, run_b, benchmark, metric=metric, k=k, order=declared, part=part)
     if format is ReportFormat.JSON:
         output.print_json(found.as_json())
         return
@@ -54,7 +57,7 @@ def _print(found: Comparison) -> None:
     typer.echo("\nqueries")
     rows = found.outcomes.filter(found.outcomes["domain"].is_null()).select("view", "wins", "losses", "ties")
     typer.echo(write_table(rows, TableFormat.PLAIN), nl=False)
-    typer.echo("\n[95 % interval]; p: sign-flip test, Holm-adjusted over the rows; p shrink: does old differ from new")
+    typer.echo("\n[95 % interval]; p: sign-flip test; Holm: adjusted over the rows; p shrink: does old differ from new")
 
 
 def _gain_frame(gains: pl.DataFrame) -> pl.DataFrame:
@@ -65,9 +68,11 @@ def _gain_frame(gains: pl.DataFrame) -> pl.DataFrame:
         cells = {"over": row["domain"] or row["average"], "n": None if row["n"] is None else f"{row['n']:,}"}
         for view in ("old", "new"):
             cells[f"gain {view}"] = _with_interval(row, f"gain_{view}")
-            cells[f"p {view}"] = _p(row[f"p_{view}_holm"])
+            cells[f"p {view}"] = _p(row[f"p_{view}"])
+            cells[f"Holm {view}"] = _p(row[f"p_{view}_holm"])
         cells["artifact share"] = "—" if row["share"] is None else f"{100 * row['share']:.1f} %".replace("-", "−")
-        cells["p shrink"] = _p(row["p_shrink_holm"])
+        cells["p shrink"] = _p(row["p_shrink"])
+        cells["Holm shrink"] = _p(row["p_shrink_holm"])
         rows.append(cells)
     return pl.DataFrame(rows, infer_schema_length=None)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.errors import UsageError
+
+if TYPE_CHECKING:
+    from pipeline.run import Order
 
 RunFile = Annotated[
     Path,
@@ -61,3 +64,19 @@ def cutoffs(text: str) -> tuple[int, ...]:
     if not values or values[0] < 1 or values[-1] > 1000 or "_" in text:
         raise UsageError(f"--k takes cutoffs from 1 to 1000 separated by commas, such as 1,5,10,20; found {text!r}")
     return tuple(values)
+
+
+def declared_order(text: str | None) -> Order | None:
+    """What ``--order`` declares, None when it was left out.
+
+    Raises:
+        UsageError: it is none of score, rank and distance.
+    """
+    from pipeline.run import Order
+
+    if text is None:
+        return None
+    try:
+        return Order(text)
+    except ValueError:
+        raise UsageError(f"--order takes score, rank or distance; found {text!r}") from None

@@ -66,18 +66,35 @@ def print_json(value: Any) -> None:
 
 def describe_report(report: RunReport) -> str:
     """A validation report in words, one finding a line."""
+    from pipeline.formats.flag_words import flag_words
+
     counts = report.counts
     what = f" as {report.format}" if report.format else ""
     lines = [f"{_VERDICTS[str(report.verdict)]}{what}"]
     if counts:
-        lines.append("  " + ", ".join(f"{value:,} {name}" for name, value in counts.items()))
+        lines.append(
+            "  " + ", ".join(_counted(name, value, counts) for name, value in counts.items() if name != _TOTAL)
+        )
     lines += [f"  problem: {problem.message}" for problem in report.problems]
     if report.problem_count > len(report.problems):
         lines.append(f"  … and {report.problem_count - len(report.problems):,} more problems")
     lines += [f"  note: {note}" for note in report.notes]
     if report.flags:
-        lines.append("  flags: " + ", ".join(report.flags))
+        lines.append("  flags: " + ", ".join(flag_words(report.flags)))
     return "\n".join(lines)
+
+
+#: The queries of the benchmark, told with those of the run.
+_TOTAL = "total_queries"
+
+
+def _counted(name: str, value: int, counts: Mapping[str, int]) -> str:
+    """A count of a report in words."""
+    if name == "depth":
+        return f"longest list {value:,}"
+    if name == "queries" and _TOTAL in counts:
+        return f"{value:,} of {counts[_TOTAL]:,} queries"
+    return f"{value:,} {name.replace('_', ' ')}"
 
 
 def points(value: float | None) -> str | None:

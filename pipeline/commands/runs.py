@@ -16,12 +16,13 @@ from pipeline.commands.options import (
     RunFile,
     ScoreFormat,
     cutoffs,
+    declared_order,
 )
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.run import Order, RunReading
+    from pipeline.run import RunReading
     from pipeline.scoring.compiled import CompiledBenchmark
 
 RunId = Annotated[str, typer.Argument(metavar="RUN_ID", help="The id that submit printed.")]
@@ -42,25 +43,13 @@ def register(app: typer.Typer) -> None:
     app.add_typer(runs, name="runs")
 
 
-def _order(order: str | None) -> Order | None:
-    from pipeline.errors import UsageError
-    from pipeline.run import Order
-
-    if order is None:
-        return None
-    try:
-        return Order(order)
-    except ValueError:
-        raise UsageError(f"--order takes score, rank or distance; found {order!r}") from None
-
-
 def _read(
     run: Path, benchmark: str, order: str | None, part: str | None, quiet: bool
 ) -> tuple[CompiledBenchmark, RunReading]:
     from pipeline.jobs.benchmark_library import Library
     from pipeline.jobs.submission import read_submitted
 
-    declared = _order(order)
+    declared = declared_order(order)
     library = Library()
     compiled = library.compiled(benchmark)
     with output.progress(f"reading {run.name}", quiet) as progress:
@@ -181,7 +170,7 @@ def submit(
 ) -> None:
     """Store a run and its scores, and publish it unless --private; with --server, on another site."""
     if server:
-        declared = _order(order)
+        declared = declared_order(order)
         fields = {
             "benchmark": benchmark,
             "retriever": retriever,
@@ -211,7 +200,7 @@ def submit(
     )
     site = prepared_site()
     with output.progress(f"reading {run.name}", quiet) as progress:
-        checked = check_run(site, run, benchmark, order=_order(order), part=part, progress=progress)
+        checked = check_run(site, run, benchmark, order=declared_order(order), part=part, progress=progress)
     if checked.reading.run is None:
         report = checked.reading.report
         if format is ReportFormat.JSON:

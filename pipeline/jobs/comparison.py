@@ -13,6 +13,7 @@ from pipeline.errors import RunFileError, UsageError
 from pipeline.jobs.benchmark_library import Library
 from pipeline.jobs.pair_gains import in_order, pair_gains
 from pipeline.jobs.submission import read_submitted
+from pipeline.run import Order
 from pipeline.scoring.compiled import CompiledBenchmark
 from pipeline.scoring.gain_table import gain_table
 from pipeline.scoring.kernel import METRICS
@@ -62,7 +63,17 @@ class Comparison:
         }
 
 
-def compare(library: Library, first: str, second: str, benchmark: str, *, metric: str, k: int) -> Comparison:
+def compare(
+    library: Library,
+    first: str,
+    second: str,
+    benchmark: str,
+    *,
+    metric: str,
+    k: int,
+    order: Order | None = None,
+    part: str | None = None,
+) -> Comparison:
     """The gain of the second run over the first, with wins and losses query by query.
 
     Args:
@@ -72,6 +83,8 @@ def compare(library: Library, first: str, second: str, benchmark: str, *, metric
         benchmark: stored name or folder.
         metric: ``NDCG``, ``Recall`` or ``Comp``.
         k: cutoff.
+        order: what orders the lists of run files whose scores and ranks disagree.
+        part: which part of an MTEB predictions file to read.
 
     Raises:
         UsageError: the metric is unknown, or a run is of another benchmark version.
@@ -89,7 +102,7 @@ def compare(library: Library, first: str, second: str, benchmark: str, *, metric
     frames, titles = [], []
     for path, run in zip(paths, stored, strict=True):
         if path is not None:
-            frames.append(_scored(library, path, compiled, k))
+            frames.append(_scored(library, path, compiled, k, order, part))
             titles.append(path.name)
         else:
             assert run is not None
@@ -144,8 +157,10 @@ def _title(library: Library, run: RunRecord) -> str:
     return f"{retriever} ({run.id})"
 
 
-def _scored(library: Library, path: Path, compiled: CompiledBenchmark, k: int) -> pl.DataFrame:
-    reading = read_submitted(library, path, compiled, order=None)
+def _scored(
+    library: Library, path: Path, compiled: CompiledBenchmark, k: int, order: Order | None, part: str | None
+) -> pl.DataFrame:
+    reading = read_submitted(library, path, compiled, order=order, part=part)
     if reading.run is None:
         raise RunFileError(
             f"{path.name} is refused on {compiled.name}: {reading.report.problems[0].message}. "

@@ -11,6 +11,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+import pipeline
 from pipeline.cli import app
 from pipeline.jobs.first_start import demo_run, prepared_site
 from pipeline.jobs.statistics import compute, pending
@@ -113,3 +114,16 @@ def test_the_card_and_citations_of_a_run(home: Home, tmp_path: Path) -> None:
     cited = home("runs", "cite", home.published).output
     assert home.published in cited and cited.count("{") == cited.count("}")
     assert "demo-tools" in home("benchmark", "cite", "demo-tools").output
+
+
+def test_compare_takes_the_order_that_its_error_asks_for(tmp_path: Path) -> None:
+    rising = tmp_path / "rising.trec"
+    rows = [line.split() for line in demo_run("tools").read_text().splitlines()]
+    rising.write_text("".join(f"{q} {zero} {t} {r} {-float(s)} x\n" for q, zero, t, r, s, _ in rows))
+    folder = Path(pipeline.__file__).parent / "demo" / "tools"
+    words = ("compare", str(rising), str(demo_run("tools")), "--benchmark", str(folder), "--format", "json")
+    refused = CliRunner().invoke(app, list(words))
+    assert refused.exit_code == 1 and 'declare the order: "distance"' in str(refused.exception or refused.output)
+    taken = CliRunner().invoke(app, [*words, "--order", "rank"])
+    assert taken.exit_code == 0, taken.output
+    assert {(gain["gain_old"], gain["gain_new"]) for gain in json.loads(taken.output)["gains"]} == {(0.0, 0.0)}
