@@ -147,7 +147,8 @@ def _to_store(request: EvaluationRequest, format: ReportFormat, quiet: bool) -> 
     from pipeline.errors import UsageError
     from pipeline.jobs.evaluation_request import resolve_request
     from pipeline.jobs.first_start import prepared_site
-    from pipeline.jobs.measuring import measure
+    from pipeline.jobs.measuring import measure, measured_run
+    from pipeline.jobs.run_records import run_headline
     from pipeline.jobs.submission import permalink, publish_run
 
     if Path(request.benchmark).expanduser().is_dir():
@@ -157,6 +158,7 @@ def _to_store(request: EvaluationRequest, format: ReportFormat, quiet: bool) -> 
         )
     site = prepared_site()
     evaluation = resolve_request(site, request)
+    known = measured_run(site, evaluation.run_key) is not None
     with stages(quiet) as progress:
         run_id = measure(site, evaluation, progress=progress)
     if request.publish:
@@ -165,7 +167,9 @@ def _to_store(request: EvaluationRequest, format: ReportFormat, quiet: bool) -> 
     if format is ReportFormat.JSON:
         output.print_json({"run_id": run_id, "permalink": link})
         return
-    typer.echo(f"measured as {run_id}\n{link}")
+    typer.echo(f"{'measured before as' if known else 'measured as'} {run_id}\n{link}")
+    for line in run_headline(site, run_id):
+        typer.echo(line)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.jobs.site import Site
 from store.access import benchmarks, retrievers, runs
-from store.models import Provenance
+from store.models import Provenance, State, Visibility
 
 
 def list_records(site: Site, benchmark: str | None = None) -> list[dict[str, Any]]:
@@ -46,6 +46,24 @@ def list_records(site: Site, benchmark: str | None = None) -> list[dict[str, Any
         }
         for row in frame.iter_rows(named=True)
     ]
+
+
+def run_headline(site: Site, run_id: str) -> list[str]:
+    """What somebody who has just measured a run wants to know: its figure, and how others come to see it.
+
+    Raises:
+        NotFound: there is no such run.
+    """
+    with site.database.reading() as session:
+        run = runs.get(session, run_id)
+        figures = runs.headline_figures(session, [run_id])
+    lines = []
+    for _, k, old, new in figures.iter_rows():
+        told = "" if new is None else f", {100 * new:.1f} by every valid answer"
+        lines.append(f"NDCG@{k}: {100 * old:.1f} by the one label{told}")
+    if (run.state, run.visibility) != (State.PUBLISHED.value, Visibility.PUBLIC.value):
+        lines.append(f"private until it is published: equirank runs publish {run_id}")
+    return lines
 
 
 def run_record(site: Site, run_id: str) -> dict[str, Any]:

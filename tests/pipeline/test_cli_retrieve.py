@@ -68,7 +68,11 @@ def test_a_stored_run_is_private_and_measured_once(equirank: Run) -> None:
     assert (run["state"], run["visibility"]) == ("scored", "private")
     assert any("†" in note for note in run["notes"])
     assert shown["scores"]["new"]["NDCG@10"]["macro"] >= shown["scores"]["old"]["NDCG@10"]["macro"] > 0.2
+    again = equirank(*command[:-2]).stdout
+    assert f"measured before as {said['run_id']}" in again and f"equirank runs publish {said['run_id']}" in again
+    assert f"{100 * shown['scores']['new']['NDCG@10']['macro']:.1f} by every valid answer" in again
     assert equirank("runs", "publish", said["run_id"]).returncode == 0
+    assert "private" not in equirank(*command[:-2]).stdout
 
 
 @pytest.mark.parametrize(
