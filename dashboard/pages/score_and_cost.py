@@ -10,7 +10,8 @@ from dashboard.charts.pareto_plot import CONFIG, frontier, pareto_plot
 from dashboard.components import permalinks, viewport
 from dashboard.components.board import BoardView
 from dashboard.components.controls import choices_for, choose_benchmark, choose_metric
-from dashboard.components.cost import COSTS, Cost, small_number
+from dashboard.components.cost import COSTS, Cost
+from dashboard.components.cost_words import cost_finding, left_out
 from dashboard.components.downloads import download_menu
 from dashboard.components.empty import empty_board, no_benchmarks
 from dashboard.components.failures import shown_errors
@@ -30,13 +31,10 @@ _TITLES = {
     "query": "query",
     "index": "index",
 }
-_IN_WORDS = _TITLES | {"encoding": "encoding time", "query": "query time", "index": "index"}
 _VIEWS = {
     BoardView.NEW: "every valid answer",
     BoardView.OLD: "one label",
 }
-#: "Nearly as good" in the finding.
-_NEARLY = 0.95
 
 
 def points_of(board: pl.DataFrame, cost: Cost, view: BoardView) -> pl.DataFrame:
@@ -47,36 +45,6 @@ def points_of(board: pl.DataFrame, cost: Cost, view: BoardView) -> pl.DataFrame:
     ).drop_nulls(["cost", "score"])
     best = frontier(known["cost"].to_list(), known["score"].to_list())
     return known.with_columns(best=pl.Series(best, dtype=pl.Boolean)).sort("cost", "score", descending=[False, True])
-
-
-def cost_finding(drawn: pl.DataFrame, cost: Cost) -> str:
-    """What the plot says in one sentence; empty where there is nothing to compare."""
-    if drawn.height < 2:
-        return ""
-    kept = drawn.filter("best").sort("score", descending=True)
-    top = kept.row(0, named=True)
-    if kept.height == 1:
-        return f"**{plain(top['name'])}** has the highest score and the lowest cost: nothing here beats it."
-    nearly = kept.filter(pl.col("score") >= _NEARLY * top["score"]).sort("cost").row(0, named=True)
-    if nearly["name"] == top["name"] or not nearly["cost"]:
-        others = kept.height - 1
-        words = "1 cheaper retriever scores" if others == 1 else f"{others} cheaper retrievers score"
-        return f"**{plain(top['name'])}** scores highest, and {words} as much as their cost allows."
-    times = float(f"{top['cost'] / nearly['cost']:.2g}")
-    return (
-        f"**{plain(nearly['name'])} reaches {points(nearly['score'] / top['score'], 0)} % of the best score** "
-        f"({points(nearly['score'])} against {points(top['score'])} of {plain(top['name'])}) at "
-        f"1/{small_number(times)} of the {_IN_WORDS[cost.key]}."
-    )
-
-
-def left_out(board: pl.DataFrame, drawn: pl.DataFrame) -> str:
-    """Who is not in the plot."""
-    missing = board.filter(~pl.col("run_id").is_in(drawn["run_id"].to_list()))["retriever"].unique().sort().to_list()
-    if not missing:
-        return ""
-    listed = ", ".join(missing[:6]) + (f" and {len(missing) - 6} more" if len(missing) > 6 else "")
-    return f"Not drawn, since the figure is not known: {plain(listed)}."
 
 
 def controls(benchmark: BenchmarkRecord, stamp: str, found: pl.DataFrame) -> tuple[pl.DataFrame, BoardView, str]:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 import polars as pl
 from streamlit.testing.v1 import AppTest
 
+from dashboard.charts.pareto_plot import frontier
 from dashboard.components.cost import COSTS, small_number, with_costs
+from dashboard.components.cost_words import cost_finding, left_out
 from pipeline.jobs.site import Site
 from store.access import benchmarks, leaderboard
 from store.access.efficiency import EFFICIENCY_COLUMNS
@@ -31,7 +33,7 @@ def test_the_papers_retrievers_by_size(site: Site, app: AppTest) -> None:
     assert "Tool-Embed-0.6B reaches 96 % of the best score (54.7 against 57.1 of Tool-Embed-4B)" in text.replace(
         "*", ""
     )
-    assert "Not drawn, since the figure is not known: BM25" in text
+    assert "not drawn, since the figure is not known: BM25" in text
     data = app.dataframe[0].value
     best = data.loc[data["nothing beats it"] == "yes", "Retriever"].tolist()
     assert best == ["Qwen3-Embedding-0.6B", "Tool-Embed-0.6B", "Tool-Embed-4B"]
@@ -76,3 +78,43 @@ def test_measured_figures_go_before_printed_ones(site: Site) -> None:
 
 def test_costs_are_written_short() -> None:
     assert [small_number(value) for value in (0.0523, 3.44, 78.6, 1234.5)] == ["0.052", "3.4", "79", "1\u202f234"]
+
+
+def drawn_rows(*rows: tuple[str, float, float]) -> pl.DataFrame:
+    """Rows (name, cost, score) as they are drawn."""
+    board = pl.DataFrame(
+        {
+            "run_id": [str(i) for i in range(len(rows))],
+            "retriever": [name for name, _, _ in rows],
+            "family": [""] * len(rows),
+            "method": ["full-doc"] * len(rows),
+            "contract": [""] * len(rows),
+            "level": ["query"] * len(rows),
+            "parameters": [cost for _, cost, _ in rows],
+            "new": [score for _, _, score in rows],
+        }
+    )
+    best = frontier(board["parameters"].to_list(), board["new"].to_list())
+    return board.select("run_id", name="retriever", cost="parameters", score="new").with_columns(
+        best=pl.Series(best, dtype=pl.Boolean)
+    )
+
+
+def test_ties_in_cost_are_no_win() -> None:
+    size = COSTS["size"]
+    same = cost_finding(drawn_rows(("A", 22.7e6, 0.9), ("B", 22.7e6, 0.5), ("C", 22.7e6, 0.4)), size)
+    assert same.startswith("All 3 drawn rows cost the same, ") and "lowest" not in same and "A" not in same[1:]
+    shared = cost_finding(drawn_rows(("A", 10e6, 0.9), ("B", 10e6, 0.5), ("C", 90e6, 0.4)), size)
+    assert "1 other row costs as little" in shared and "lowest cost" not in shared
+    level = cost_finding(drawn_rows(("A", 10e6, 0.9), ("B", 10e6, 0.9), ("C", 90e6, 0.4)), size)
+    assert level == "**A and B** share the highest score at the lowest cost."
+    alone = cost_finding(drawn_rows(("A", 10e6, 0.9), ("B", 90e6, 0.5)), size)
+    assert alone == "**A** has the highest score and the lowest cost of the 2 drawn rows."
+
+
+def test_rows_without_the_figure_are_counted() -> None:
+    board = pl.DataFrame({"run_id": ["0", "1", "2"], "retriever": ["A", "BM25", "BM25"]})
+    assert left_out(board, board.head(1)) == (
+        "2 of the 3 rows are not drawn, since the figure is not known: BM25."
+    )  # fmt: skip
+    assert left_out(board, board) == ""
