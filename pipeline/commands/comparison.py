@@ -58,10 +58,13 @@ def _print(found: Comparison) -> None:
     rows = found.outcomes.filter(found.outcomes["domain"].is_null()).select("view", "wins", "losses", "ties")
     typer.echo(write_table(rows, TableFormat.PLAIN), nl=False)
     typer.echo("\n[95 % interval]; p: sign-flip test; Holm: adjusted over the rows; p shrink: does old differ from new")
+    typer.echo("— as artifact share: the old gain may be zero, so there is nothing to take a share of")
 
 
 def _gain_frame(gains: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
+
+    from pipeline.scoring.illusion import share_is_meaningful
 
     rows = []
     for row in gains.iter_rows(named=True):
@@ -70,7 +73,8 @@ def _gain_frame(gains: pl.DataFrame) -> pl.DataFrame:
             cells[f"gain {view}"] = _with_interval(row, f"gain_{view}")
             cells[f"p {view}"] = _p(row[f"p_{view}"])
             cells[f"Holm {view}"] = _p(row[f"p_{view}_holm"])
-        cells["artifact share"] = "—" if row["share"] is None else f"{100 * row['share']:.1f} %".replace("-", "−")
+        said = row["share"] is not None and share_is_meaningful(row["gain_old"], row["gain_old_low"])
+        cells["artifact share"] = f"{100 * row['share']:.1f} %".replace("-", "−") if said else "—"
         cells["p shrink"] = _p(row["p_shrink"])
         cells["Holm shrink"] = _p(row["p_shrink_holm"])
         rows.append(cells)

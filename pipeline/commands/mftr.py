@@ -270,7 +270,18 @@ def _fractions(summary: pl.DataFrame) -> pl.DataFrame:
 def _print_table(frame: pl.DataFrame, format: ScoreFormat | ReportFormat) -> None:
     from pipeline.formats.tables import TableFormat, write_table
 
+    if str(format) != TableFormat.CSV:
+        frame = frame.rename({column: _heading(column) for column in frame.columns})
     typer.echo(write_table(frame, TableFormat(str(format))), nl=False)
+
+
+def _heading(column: str) -> str:
+    """``ndcg_10_old`` as ``NDCG@10 old``; other columns in words."""
+    metric, _, rest = column.partition("_")
+    name = {"ndcg": "NDCG", "recall": "Recall"}.get(metric)
+    if name is None:
+        return column.replace("_", " ")
+    return f"{name}@{rest.replace('_', ' ')}"
 
 
 def _shares(learned: LearnedFolds) -> str:

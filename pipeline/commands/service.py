@@ -28,13 +28,16 @@ def serve(
     from pipeline.jobs.durable import is_embedded
     from pipeline.jobs.first_start import prepared_site
     from pipeline.jobs.public_address import note_address
-    from pipeline.jobs.serving import server_command, worker_command
+    from pipeline.jobs.serving import require_free, server_command, worker_command
     from pipeline.jobs.supervisor import supervisor_command
     from pipeline.jobs.warm_up import warm_up
+    from store.settings import get_settings
 
+    settings = get_settings()
+    address, number = host or settings.host, port or settings.port
+    require_free(address, number)
     site = prepared_site(say=_say)
     warm_up(site, _say)
-    address, number = host or site.settings.host, port or site.settings.port
     command, environment, folder = server_command(site.settings, address, number)
     environment = os.environ | environment
     note_address(site.settings, address, number)

@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 from pipeline.errors import EnvironmentProblem
 from store.settings import Settings
+
+
+def require_free(host: str, port: int) -> None:
+    """Refuse an address that cannot be listened on, before the work of a start.
+
+    Raises:
+        EnvironmentProblem: the port is taken, or the address is none of this machine's.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            if os.name == "posix":
+                # A port whose last connections are only closing is free, as it is to the server.
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"the site cannot listen on {host}:{port} ({error.strerror or error}): stop what uses the port, or choose "
+            "another with --port or EQUIRANK_PORT, and the address with --host or EQUIRANK_HOST"
+        ) from None
 
 
 def server_command(settings: Settings, host: str, port: int) -> tuple[list[str], dict[str, str], Path]:

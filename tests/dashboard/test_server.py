@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import tomllib
@@ -116,3 +117,16 @@ def test_the_application_reads_its_configuration_from_any_folder(tmp_path: Path)
         timeout=120,
     )  # fmt: skip
     assert done.stdout.split() == ["viewer", "77"]
+
+
+def test_serve_refuses_a_taken_port_before_it_prepares_anything(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = subprocess.run(
+            [sys.executable, "-m", "pipeline.cli", "serve", "--port", port],
+            env=os.environ | {"EQUIRANK_HOME": str(tmp_path / "home")}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 3 and f"127.0.0.1:{port}" in done.stderr and "--port" in done.stderr
+    assert "starting" not in done.stderr and not (tmp_path / "home").exists()
