@@ -54,12 +54,16 @@ class Standing:
 
 @dataclass(frozen=True, eq=False)
 class FamilyGain:
-    """A fine-tuned run and its base's on one board, with the gain between them; ``table`` is of ``GAIN_TABLE``."""
+    """A fine-tuned run and its base's on one board, with the gain between them; ``table`` is of ``GAIN_TABLE``.
+
+    ``pending``: whether its tests are still being computed.
+    """
 
     benchmark: BenchmarkRecord
     base: pair_reading.PairedRun
     tuned: pair_reading.PairedRun
     table: pl.DataFrame
+    pending: bool
 
 
 def retriever(key: str) -> ReadRetriever:
@@ -163,7 +167,7 @@ def family_gains(standing: list[Standing], metric: str, k: int) -> list[FamilyGa
             gains = pair_reading.gains(place.stamp, base, tuned, k, compute=False)
             table = gains.table.filter(pl.col("metric") == metric)
             if table.height:
-                found.append(FamilyGain(place.benchmark, board.runs[base], board.runs[tuned], table))
+                found.append(FamilyGain(place.benchmark, board.runs[base], board.runs[tuned], table, gains.pending))
     return found
 
 

@@ -84,7 +84,10 @@ def page() -> None:
         "A retriever fine-tuned on a benchmark's labels may learn which of several equal tools carries the label. "
         "Against one label that looks like a gain. The **artifact** is the share of the old gain that is gone once "
         "every valid answer counts: 1 − new gain / old gain. It is undefined without an old gain, negative where one "
-        "label hid gain, and above 100 % where the gain turns into a loss; it is never clipped."
+        "label hid gain, and above 100 % where the gain turns into a loss; it is never clipped. No share is given "
+        "where the old gain is below half a point or its 95 % interval includes zero: a share of next to nothing says "
+        "nothing. Of measured runs a sentence calls gain lost or hidden only where a paired test finds that old and "
+        "new gain differ (5 %, Holm)."
     )
     st.markdown(
         "Three queries have two equally good tools each. The base often puts the twin without the label first; the "

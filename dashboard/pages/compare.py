@@ -51,7 +51,7 @@ def differences(benchmark: BenchmarkRecord, stamp: str, base: PairedRun, tuned: 
         st.info(f"The two runs have no {metric}@{k} in common.")
         return
     headline = chosen.row(0, named=True)
-    st.markdown(pair_sentence(headline, benchmark.kind))
+    st.markdown(pair_sentence(headline, benchmark.kind, pending=found.pending))
     if found.per_query:
         said = " ".join(text for text in (test_sentence(headline), share_sentence(headline)) if text)
         st.caption(said)
@@ -68,8 +68,9 @@ def differences(benchmark: BenchmarkRecord, stamp: str, base: PairedRun, tuned: 
     st.caption(
         f"Second − first, in points, {over(headline).lower()} over {whole(headline['n'])} queries"
         + (
-            ". Brackets: 95 % intervals. p: two-sided sign-flip tests on the paired queries, Holm-adjusted over a "
-            "metric's rows."
+            ". Brackets: 95 % intervals. p: two-sided sign-flip tests on the paired queries, unadjusted; p (Holm): "
+            "adjusted over the rows of a metric, its averages and domains. Artifact: — where the old gain is near zero "
+            "or may be zero."
             if found.per_query
             else "."
         )

@@ -80,7 +80,7 @@ def draw(pair: ShownPair, scale: tuple[float, float], figure_name: str, kind: st
     with st.container(gap="xxsmall"):
         st.subheader(plain(pair.tuned.name), anchor=False)
         st.caption(f"against {plain(pair.base.name)}")
-        st.markdown(pair_sentence(headline, kind))
+        st.markdown(pair_sentence(headline, kind, pending=pair.found.pending))
         said = " ".join(text for text in (test_sentence(headline), share_sentence(headline)) if text)
         if pair.found.pending:
             said = "Intervals and tests of this pair are being computed; they appear here once a worker is done."
@@ -125,8 +125,9 @@ def tables(pairs: list[ShownPair], benchmark: BenchmarkRecord, metric: str, k: i
     texts = gain_texts(together, names=names)
     with st.expander("Data of these charts"):
         st.caption(
-            "Gains in points. p: two-sided sign-flip tests on the paired queries, of each gain and of old − new gain; "
-            "Holm adjusts over the rows of a pair."
+            "Gains in points. p: two-sided sign-flip tests on the paired queries, of each gain and of old − new gain, "
+            "unadjusted; p (Holm): adjusted over the rows of a pair. Artifact: — where the old gain is near zero or "
+            "may be zero."
         )
         text_table(texts, label="Gains, intervals and tests of every pair")
     said = pl.concat(

@@ -209,7 +209,7 @@ def relatives(found: ReadRetriever, standing: list[Standing], titles: dict[int, 
         with st.container(gap="xxsmall"):
             st.markdown(
                 f"{plain(gain.tuned.name)} over {plain(gain.base.name)} on {plain(titles[gain.benchmark.id])}, "
-                f"{metric}@{k}: {pair_sentence(row, gain.benchmark.kind)}"
+                f"{metric}@{k}: {pair_sentence(row, gain.benchmark.kind, pending=gain.pending)}"
             )
             tested = test_sentence(row)
             if tested:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 #: Gains at or below this are no gain: the difference of two equal means may leave rounding noise.
 NO_GAIN = 1e-12
+#: Old gains below half a point are too close to zero for a percentage of them: with figures of one decimal, as papers
+#: print them, rounding alone moves the share by 20 points.
+LEAST_GAIN = 0.005
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,18 @@ class GainSplit:
         if self.gain_new is None:
             return "There are no scores against all valid combinations."
         return "There is no gain under one label a query, so no part of it can be an artifact."
+
+
+def share_is_meaningful(gain_old: float | None, gain_old_low: float | None) -> bool:
+    """Whether the share of an old gain may be said as a percentage.
+
+    Not where the gain is near zero or may be zero: a share of next to nothing is any number at all.
+
+    Args:
+        gain_old: gain with one label, a fraction.
+        gain_old_low: the lower end of its interval; None where there is none, as for printed figures.
+    """
+    return gain_old is not None and gain_old >= LEAST_GAIN and (gain_old_low is None or gain_old_low > 0)
 
 
 def split_gain(base_old: float, base_new: float | None, tuned_old: float, tuned_new: float | None) -> GainSplit:

@@ -10,13 +10,21 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.charts.gain_split_bars import GainBar, Segment, gain_split_bars, segments, shared_scale
 from dashboard.charts.palette import Ground
-from dashboard.components.gain_words import bar_words, pair_sentence, percent, share_sentence, with_interval
+from dashboard.components.gain_words import (
+    bar_words,
+    gain_texts,
+    pair_sentence,
+    percent,
+    share_sentence,
+    with_interval,
+)
 from dashboard.components.gain_words import test_sentence as certainty
 from pipeline.formats.ranking import ranking_frame
 from pipeline.jobs import statistics
 from pipeline.jobs.first_start import demo_run
 from pipeline.jobs.site import Site
 from pipeline.jobs.submission import SubmissionMetadata, check_run, submit_run
+from pipeline.scoring.gain_table import GAIN_TABLE
 from store.access import retrievers
 from store.models import Retriever
 from tests.dashboard.dashboard_app import open_page
@@ -80,7 +88,7 @@ def test_the_papers_illusion(site: Site, app: AppTest) -> None:
     text = said(app)
     assert "**47 % of this gain disappears** once equivalent tools count: +7.2 becomes +3.8 points." in text
     assert "no scores by query" in text and "no interval" in text
-    assert "p" not in frame.columns, "printed rows have no test"
+    assert not any(name.startswith("p") for name in frame.columns), "printed rows have no test"
 
 
 def test_the_skill_pairs(site: Site, app: AppTest) -> None:
@@ -109,12 +117,13 @@ def test_a_measured_pair_waits_for_its_job_then_has_intervals(
 ) -> None:
     sound(open_page(app, "illusion", ill_benchmark="demo-tools@1"))
     assert "are being computed" in said(app)
-    assert "p" not in table(app).columns
+    assert not any(name.startswith("p") for name in table(app).columns)
+    assert "disappears" not in said(app).split("that part of its gain is gone")[1], "nothing is claimed before the test"
     statistics.compute(site, statistics.pending(site), lambda line: None)
     app.run()
     sound(app)
     frame = table(app)
-    assert "[" in frame["Gain, old"][0] and frame["p (Holm)"][0] != "—"
+    assert "[" in frame["Gain, old"][0] and frame["p (Holm), old − new"][0] != "—"
     assert "Old minus new gain: " in said(app) and "Holm)" in said(app)
     for name in ("old", "new"):
         assert frame[f"Gain, {name}"][0].startswith("−"), "half of its answers are gone"
@@ -190,3 +199,50 @@ def test_sentences_say_what_a_split_means() -> None:
     assert "p < 0.001" in certainty(tested | {"p_shrink_holm": 0.0001})
     assert certainty(row(0.07, 0.04)) == ""
     assert "no finite interval" in share_sentence(tested | {"share_low": None, "share_high": None})
+
+
+def measured(old: float, new: float, low: float, p: float, *, p_holm: float | None = None) -> dict[str, object]:
+    """A measured row: the old gain's lower end, and the test of whether old and new gain differ."""
+    return row(
+        old, new, average="macro", domain=None, n=100, gain_old_low=low, gain_old_high=old + (old - low),
+        gain_new_low=new - 0.02, gain_new_high=new + 0.02, p_shrink=p, p_shrink_holm=p if p_holm is None else p_holm,
+        artifact_low=old - new - 0.02, artifact_high=old - new + 0.02, share_low=None, share_high=None,
+        p_old=0.026, p_old_holm=0.078, p_new=0.01, p_new_holm=0.04,
+    )  # fmt: skip
+
+
+def test_the_verdict_claims_no_more_than_the_test() -> None:
+    same = measured(0.051, 0.059, 0.02, 1.0)
+    for unclear in (same, measured(0.07, 0.04, 0.03, 0.04, p_holm=0.12), measured(0.02, -0.01, 0.01, 0.3)):
+        assert "cannot be told apart" in pair_sentence(unclear, "tool") and "cannot be told apart" in certainty(unclear)
+        assert not any(word in pair_sentence(unclear, "tool") for word in ("hid", "disappears", "real", "%"))
+        assert bar_words(unclear).endswith(", not told apart")
+    assert pair_sentence(measured(0.07, 0.04, 0.03, 0.001), "tool").startswith("**43 % of this gain disappears**")
+    assert "perhaps into a loss" in pair_sentence(measured(0.03, -0.01, 0.01, 0.001), "tool")
+    assert "and turns into a loss" in pair_sentence(measured(0.03, -0.04, 0.01, 0.001), "tool")
+    waiting = pair_sentence(row(0.07, 0.04), "tool", pending=True)
+    assert "+7.0" in waiting and "+4.0" in waiting and "**" not in waiting
+
+
+def test_no_percentage_of_an_old_gain_that_may_be_zero() -> None:
+    for unsure in (measured(0.011, 0.0748, -0.02, 0.6), measured(0.004, 0.02, 0.001, 0.4), row(0.003, 0.02)):
+        frame = gain_texts(pl.DataFrame([dict.fromkeys(GAIN_TABLE) | {"average": "macro"} | unsure]))
+        assert frame["Artifact"].to_list() == ["—"]
+        assert "%" not in bar_words(unsure) and "artifact -" not in pair_sentence(unsure, "tool")
+        assert "artifact −" not in pair_sentence(unsure, "tool")
+    assert pair_sentence(measured(0.011, 0.0748, -0.02, 0.6), "tool").startswith("**No clear gain with one label**")
+    found = pair_sentence(measured(0.014, 0.088, -0.01, 0.001), "tool")
+    assert found.startswith("**One label hid gain**") and "%" not in found, (
+        "the test found it; only the share is unsure"
+    )
+
+
+def test_p_values_stand_as_found_and_adjusted() -> None:
+    frame = gain_texts(
+        pl.DataFrame([dict.fromkeys(GAIN_TABLE) | measured(0.058, 0.03, 0.007, 0.2, p_holm=0.6)], schema=GAIN_TABLE)
+    )
+    shown = {name: frame[name][0] for name in frame.columns if name.startswith("p")}
+    assert shown == {
+        "p, old": "0.026", "p (Holm), old": "0.078", "p, new": "0.010", "p (Holm), new": "0.040",
+        "p, old − new": "0.200", "p (Holm), old − new": "0.600",
+    }  # fmt: skip
