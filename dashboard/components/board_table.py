@@ -20,7 +20,7 @@ from pipeline.formats.flag_words import flag_words
 
 ROW_HEIGHT = 35
 #: Marks rows at sub-query level; the line under the table says what it means.
-SUB_QUERY_MARK = "†"
+SUB_QUERY_MARK = "‡"
 SUB_QUERIES = f"sub-queries {SUB_QUERY_MARK}"
 MOST_ROWS_SHOWN = 26
 #: Marks rows that the reader pinned; they are tinted too.

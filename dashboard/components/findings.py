@@ -9,6 +9,7 @@ from dashboard.components.board_table import PIN_MARK, SUB_QUERY_MARK
 from dashboard.components.controls import Figure
 from dashboard.components.numbers import points, whole
 from dashboard.components.untrusted import plain
+from pipeline.formats.figures import significance_note
 
 
 def reading_line(figure: Figure, rows: pl.DataFrame) -> str:
@@ -24,8 +25,9 @@ def reading_line(figure: Figure, rows: pl.DataFrame) -> str:
         parts.append(
             f"Figures of {listed} are as printed there: no ranking lies behind them, so they have no interval."
         )
-    if any("†" in (text or "") for column in ("old_printed", "new_printed") for text in rows[column]):
-        parts.append("† as the paper marks it: significant over its strongest baseline.")
+    marked = significance_note([*rows["old_printed"], *rows["new_printed"]])
+    if marked:
+        parts.append(marked)
     if rows["old_note"].null_count() + rows["new_note"].null_count() < 2 * rows.height:
         parts.append("\\* has a remark.")
     if "sub-query" in set(rows["level"].to_list()):

@@ -41,7 +41,7 @@ STATE_WORDS = {
     JobState.CANCELLED: "cancelled",
     JobState.ANSWERS: "waiting for answers",
 }
-METHOD_WORDS = {"full-doc": "full-doc", "sub-query": "sub-query †", "adapter": "adapter"}
+METHOD_WORDS = {"full-doc": "full-doc", "sub-query": "sub-query", "adapter": "adapter"}
 
 
 def job_title(job: Job) -> str:

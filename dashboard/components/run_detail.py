@@ -11,12 +11,13 @@ import polars as pl
 import streamlit as st
 
 from dashboard.components import permalinks
-from dashboard.components.board_table import ROW_HEIGHT, SUB_QUERIES
+from dashboard.components.board_table import ROW_HEIGHT
 from dashboard.components.downloads import download_menu
 from dashboard.components.numbers import NONE, day, decimals_of, figure_text, points, size, whole
 from dashboard.components.run_statistics import show_statistics
 from dashboard.components.untrusted import plain, web_address
 from dashboard.current_site import the_site
+from pipeline.formats.figures import significance_note
 from pipeline.formats.flag_words import flag_words
 from store.access import benchmarks, retrievers, runs
 from store.records import BenchmarkRecord, RetrieverRecord, RunRecord
@@ -209,7 +210,7 @@ def links_of(page: RunPage) -> list[tuple[str, str]]:
 
 def run_title(page: RunPage) -> str:
     """The retriever's name, and the level where it is not asked with whole queries."""
-    return page.retriever.name + (f" · {SUB_QUERIES}" if page.run.level == "sub-query" else "")
+    return page.retriever.name + (" · sub-queries" if page.run.level == "sub-query" else "")
 
 
 def remarks_of(page: RunPage, k: int) -> list[str]:
@@ -243,6 +244,9 @@ def show_run(page: RunPage, *, k: int, key: str) -> None:
     figures = old_new_table(page.summaries, k, domains, page.benchmark.headline)
     if figures.height:
         text_table(figures, key=f"{key}_figures", label=f"Figures of {page.retriever.name} at K = {k}")
+        marked = significance_note([cell for row in figures.iter_rows() for cell in row if isinstance(cell, str)])
+        if marked:
+            st.caption(marked)
     show_statistics(page, k=k, key=key)
     remarks = remarks_of(page, k)
     if remarks:

@@ -21,6 +21,7 @@ from dashboard.components.old_new_analysis import board_of, chance, order_change
 from dashboard.components.run_detail import text_table
 from dashboard.components.theme import ground
 from dashboard.components.untrusted import plain
+from pipeline.formats.figures import significance_note
 from pipeline.formats.paired_table import (
     Group,
     agreement,
@@ -161,7 +162,8 @@ def page() -> None:
         st.caption("All figures × 100.")
     else:
         listed = ", ".join(plain(place) for place in places)
-        st.caption(f"All figures × 100. Those of {listed} are as printed there; Δ is computed from them.")
+        marked = significance_note(text for texts in cells.values() for text in texts)
+        st.caption(f"All figures × 100. Those of {listed} are as printed there; Δ is computed from them. {marked}")
     download_menu(
         key="ovn_download",
         name=f"equirank-{benchmark.slug}-old-new-{k}",

@@ -8,7 +8,7 @@ import streamlit as st
 from dashboard import pair_reading, retriever_reading
 from dashboard.charts.dumbbell_plot import CONFIG, dumbbell_plot
 from dashboard.components import permalinks, viewport
-from dashboard.components.board_table import ROW_HEIGHT
+from dashboard.components.board_table import ROW_HEIGHT, SUB_QUERY_MARK
 from dashboard.components.failures import show, shown_errors
 from dashboard.components.figure import draw_chart
 from dashboard.components.gain_words import pair_sentence, test_sentence
@@ -29,6 +29,7 @@ from dashboard.components.run_detail import facts_table, old_new_table, read_run
 from dashboard.components.theme import ground
 from dashboard.components.untrusted import plain, web_address
 from dashboard.retriever_reading import ReadRetriever, Standing
+from pipeline.formats.figures import significance_note
 from store.errors import NotFound
 
 PREFIX = "rt_"
@@ -109,11 +110,15 @@ def figures(standing: list[Standing], titles: dict[int, str], metric: str, k: in
         table, key="rt_figures", label=f"{metric}@{k} on every benchmark, old and new", most_rows=MOST_ROWS, order=order
     )
     levels = {level for place in standing for level in place.rows["level"].to_list()}
+    marked = significance_note(
+        [text for place in standing for column in ("old_printed", "new_printed") for text in place.rows[column]]
+    )
     st.caption(
         f"{metric}@{k} × 100, each board's own average. Old: against the one annotated answer; new: the best over all "
         "valid answers. A figure printed in a paper, an upload and a measurement here are different evidence and stand "
         "side by side. Trained on it: whether the benchmark was seen in training; never assumed."
-        + (" † asked one need at a time, ranked apart." if "sub-query" in levels else "")
+        + (f" {marked}" if marked else "")
+        + (f" {SUB_QUERY_MARK} asked one need at a time, ranked apart." if "sub-query" in levels else "")
     )
 
 

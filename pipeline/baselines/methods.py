@@ -122,7 +122,7 @@ METHODS: tuple[MethodEntry, ...] = (
     MethodEntry(
         "sub-query",
         "Sub-query",
-        "Every sub-query retrieves its own list, fused by reciprocal rank: a diagnostic, not a usable setting (†).",
+        "Every sub-query retrieves its own list, fused by reciprocal rank: a diagnostic, not a usable setting.",
         needs_subqueries=True,
     ),
     MethodEntry(

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 MINUS = "\N{MINUS SIGN}"
 NONE = "—"
+#: The papers' sign of significance on a printed figure; no other thing is marked with it.
+SIGNIFICANT_MARK = "†"
+
+
+def significance_note(printed: Iterable[str | None]) -> str:
+    """What the sign on printed figures means; empty where none of them carries it."""
+    if not any(SIGNIFICANT_MARK in (text or "") for text in printed):
+        return ""
+    return f"{SIGNIFICANT_MARK} as the paper marks it: significant over its strongest baseline."
 
 
 def figure_text(value: float | None, printed: str | None = None) -> str:

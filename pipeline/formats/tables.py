@@ -25,6 +25,7 @@ _LATEX = {
     "^": r"\textasciicircum{}",
     "−": "$-$",
     "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
     "Δ": r"$\Delta$",
     "→": r"$\rightarrow$",
     "—": "---",

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.formats.figures import NONE, decimals_of, figure_text, points, whole
+from pipeline.formats.figures import NONE, decimals_of, figure_text, points, significance_note, whole
 from pipeline.formats.flag_words import flag_words
 from pipeline.formats.html_report import Report, html_report
 from pipeline.formats.paired_table import groups_of, metrics_of, paired_cells, paired_latex
@@ -72,9 +72,12 @@ def board_report(site: Site, figure: BoardFigure, rows: pl.DataFrame, address: s
     if "reported" in rows["provenance"]:
         places = ", ".join(rows.filter(pl.col("provenance") == "reported")["place"].unique().sort().to_list())
         notes.append(f"Figures of {places} are as printed there; no ranking and no interval lies behind them.")
+    marked = significance_note([*rows["old_printed"], *rows["new_printed"]])
+    if marked:
+        notes.append(marked)
     if "sub-query" in rows["level"]:
         notes.append(
-            "† is asked one need at a time, with needs written from the labels: a ceiling, ranked among themselves."
+            "‡ is asked one need at a time, with needs written from the labels: a ceiling, ranked among themselves."
         )
     if rows.filter(pl.col("flags").list.contains("partial")).height:
         notes.append("Partial runs answer fewer than half of the queries and are not ranked.")
@@ -126,7 +129,7 @@ def _row(row: dict[str, Any]) -> dict[str, str]:
     return {
         "#": NONE if row["rank"] is None else whole(row["rank"]),
         "Δ rank": NONE if change is None else "=" if change == 0 else f"{'▲' if change > 0 else '▼'} {abs(change)}",
-        "Retriever": row["retriever"] + (" †" if row["level"] == "sub-query" else ""),
+        "Retriever": row["retriever"] + (" ‡" if row["level"] == "sub-query" else ""),
         "Method": method,
         "Old": figure_text(row["old"], row["old_printed"]) + ("*" if row["old_note"] else ""),
         "Old, 95 %": _interval(row, "old"),

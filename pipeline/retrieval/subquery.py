@@ -18,7 +18,7 @@ from pipeline.run import RunTarget
 
 #: Results of each sub-query.
 DEPTH = 20
-NOTE = "Sub-queries were written with the labelled tools in view: a ceiling, not a usable setting (†)."
+NOTE = "Sub-queries were written with the labelled tools in view: a ceiling, not a usable setting."
 
 
 @dataclass(frozen=True, eq=False)

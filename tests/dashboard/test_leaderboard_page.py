@@ -98,7 +98,7 @@ def test_every_filter_narrows_and_can_be_undone(
 def test_search_and_the_way_back_from_nothing(site: Site, app: AppTest) -> None:
     opened(app)
     app.text_input(key="lb_search").set_value("embed-4b").run()
-    assert set(names(app)) == {"Tool-Embed-4B", "Tool-Embed-4B · sub-queries †"}
+    assert set(names(app)) == {"Tool-Embed-4B", "Tool-Embed-4B · sub-queries ‡"}
     app.text_input(key="lb_search").set_value("no such retriever [").run()
     assert not app.exception
     assert "No row passes" in app.info[0].value

@@ -52,6 +52,19 @@ def test_a_published_retriever_with_its_figures_and_its_base(site: Site, app: Ap
     assert split["ill_base"] != split["ill_tuned"]
 
 
+def test_every_sign_means_one_thing_and_is_explained(site: Site, app: AppTest) -> None:
+    significant = "† as the paper marks it: significant over its strongest baseline."
+    needs = "‡ asked one need at a time, ranked apart."
+    for key, marked in (("minilm-l6", True), ("tool-embed-4b", False)):
+        opened(app, key)
+        cells = app.dataframe[0].value.astype(str)
+        assert cells["Old"].str.contains("†").any() == marked
+        assert not cells.drop(columns=["Old", "New"]).apply(lambda column: column.str.contains("†")).any(axis=None)
+        assert (significant in said(app)) == marked
+        assert (needs in said(app)) == cells["Asked with"].str.contains("‡").any()
+        assert said(app).count("†") == (1 if marked else 0)
+
+
 def test_the_link_to_the_gain_opens_that_pair(site: Site, app: AppTest) -> None:
     opened(app, "tool-embed-4b", rt_metric="Recall", rt_k="@5")
     query = {name: values[0] for name, values in links(app)["Real gain and artifact, by domain"].items()}

@@ -66,7 +66,7 @@ def test_a_stored_run_is_private_and_measured_once(equirank: Run) -> None:
     assert run["contract"] == "card" and run["contract_hash"]
     assert run["efficiency"]["index_bytes"] > 0
     assert (run["state"], run["visibility"]) == ("scored", "private")
-    assert any("†" in note for note in run["notes"])
+    assert any("a ceiling" in note for note in run["notes"])
     assert shown["scores"]["new"]["NDCG@10"]["macro"] >= shown["scores"]["old"]["NDCG@10"]["macro"] > 0.2
     again = equirank(*command[:-2]).stdout
     assert f"measured before as {said['run_id']}" in again and f"equirank runs publish {said['run_id']}" in again
