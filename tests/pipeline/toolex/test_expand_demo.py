@@ -159,6 +159,29 @@ def live(bare, settings, pool, judge, store, faults=(), **config):
         return expansion, server
 
 
+def three_rounds(bare, settings, pool, judge, folder):
+    """Export, answer and import, one round a stage; (expansion, requests of each round)."""
+    batch = MemoryAnswers()
+    written = []
+    for round_number, stage in enumerate(Stage):
+        source, target = folder / f"{round_number}.jsonl", folder / f"{round_number}.answers.jsonl"
+        with BatchWriter(batch, source) as writer:
+            waiting = expand(bare, settings, writer, pool)
+        assert not waiting.complete and waiting.counts()[stage][State.PENDING] > 0
+        with pytest.raises(BenchmarkError, match="not finished"):
+            expanded_benchmark(bare, waiting, "2")
+        written.append(answer_batch(source, target, judge))
+        reader = BatchAnswers(batch, target, Budget("toolex"))
+        expansion = expand(bare, settings, reader, pool)
+        reader.close()
+        assert reader.report().problems == ()
+    assert expansion.complete
+    with BatchWriter(batch, folder / "rest.jsonl") as writer:
+        expand(bare, settings, writer, pool)
+    assert writer.pending == 0
+    return expansion, written
+
+
 def test_live_calls_with_faults_and_three_batch_rounds_give_the_same_bytes(skills, tmp_path):
     ids = some_queries(skills, 6)
     bare = stripped(skills, ids)
@@ -181,25 +204,7 @@ def test_live_calls_with_faults_and_three_batch_rounds_give_the_same_bytes(skill
     assert provenance_frame(again).select(told).equals(provenance_frame(expansion).select(told))
     assert provenance_frame(again)["cached"].all() and not provenance_frame(expansion)["cached"].any()
 
-    # Three rounds, one a stage.
-    batch = MemoryAnswers()
-    written = []
-    for round_number, stage in enumerate(Stage):
-        source, target = tmp_path / f"{round_number}.jsonl", tmp_path / f"{round_number}.answers.jsonl"
-        with BatchWriter(batch, source) as writer:
-            waiting = expand(bare, settings, writer, pool)
-        assert not waiting.complete and waiting.counts()[stage][State.PENDING] > 0
-        with pytest.raises(BenchmarkError, match="not finished"):
-            expanded_benchmark(bare, waiting, "2")
-        written.append(answer_batch(source, target, judge))
-        reader = BatchAnswers(batch, target, Budget("toolex"))
-        expansion_now = expand(bare, settings, reader, pool)
-        reader.close()
-        assert reader.report().problems == ()
-    assert expansion_now.complete
-    with BatchWriter(batch, tmp_path / "rest.jsonl") as writer:
-        expand(bare, settings, writer, pool)
-    assert writer.pending == 0
+    expansion_now, written = three_rounds(bare, settings, pool, judge, tmp_path)
     by_stage = provenance_frame(expansion).group_by("stage").len().sort("len")
     assert sorted(written) == by_stage["len"].to_list()
     write_benchmark_folder(expanded_benchmark(bare, expansion_now, "2"), tmp_path / "batch")
@@ -213,18 +218,28 @@ def test_live_calls_with_faults_and_three_batch_rounds_give_the_same_bytes(skill
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["skills", "tools"])
-def test_a_whole_benchmark_by_live_calls_with_faults(kind, skills, tools, tmp_path):
-    whole = {"skills": skills, "tools": tools}[kind]
-    bare = stripped(whole)
-    depth = 30 if kind == "skills" else 20
-    pool, settings = two_member_pool(bare, depth), settings_for(depth, **JUDGES)
-    expansion, _ = live(bare, settings, pool, LabelJudge(whole), MemoryAnswers(), first_time_faults())
+def test_all_skills_by_live_calls_with_faults(skills):
+    bare = stripped(skills)
+    pool, settings = two_member_pool(bare, 30), settings_for(30, **JUDGES)
+    expansion, _ = live(bare, settings, pool, LabelJudge(skills), MemoryAnswers(), first_time_faults())
     made = expanded_benchmark(bare, expansion, "2")
-    recorded = expand(bare, settings, RecordedJudge(LabelJudge(whole)), pool)
+    assert labels_of(made) == labels_of(skills)
+    recorded = expand(bare, settings, RecordedJudge(LabelJudge(skills)), pool)
     assert made.content_hash == expanded_benchmark(bare, recorded, "2").content_hash
+
+
+@pytest.mark.parametrize("kind", ["skills", "tools"])
+def test_a_whole_benchmark_in_three_batch_rounds(kind, skills, tools, tmp_path):
+    whole, depth = {"skills": (skills, 30), "tools": (tools, 20)}[kind]
+    bare = stripped(whole)
+    pool, settings, judge = two_member_pool(bare, depth), settings_for(depth), LabelJudge(whole)
+    expansion, _ = three_rounds(bare, settings, pool, judge, tmp_path)
+    recorded = expand(bare, settings, RecordedJudge(judge), pool)
+    write_benchmark_folder(expanded_benchmark(bare, expansion, "2"), tmp_path / "batch", "parquet")
+    write_benchmark_folder(expanded_benchmark(bare, recorded, "2"), tmp_path / "recorded", "parquet")
+    assert folder_bytes(tmp_path / "batch") == folder_bytes(tmp_path / "recorded")
     if kind == "skills":
-        assert labels_of(made) == labels_of(whole)
+        assert labels_of(read_benchmark_folder(tmp_path / "batch")) == labels_of(skills)
 
 
 def test_chunks_give_what_the_whole_gives(skills):
