@@ -14,6 +14,7 @@ import typer
 from pipeline.commands import mftr_texts, output
 from pipeline.commands.options import BenchmarkName, Quiet, ReportFormat, ScoreFormat, cutoffs
 from pipeline.commands.retrieval import stages
+from pipeline.mftr.settings import DEFAULT_PRESET
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,7 +63,7 @@ def train(
     model: Model,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="F", help="Write the weights here, as JSON.")],
     preset: Encoding = "card",
-    mftr: MftrPreset = "paper",
+    mftr: MftrPreset = DEFAULT_PRESET,
     standardized: Standardized = None,
     rewritten: Rewritten = None,
     rewritten_out: Annotated[
@@ -99,7 +100,7 @@ def score(
     benchmark: BenchmarkName,
     model: Model,
     preset: Encoding = "card",
-    mftr: MftrPreset = "paper",
+    mftr: MftrPreset = DEFAULT_PRESET,
     standardized: Standardized = None,
     rewritten: Rewritten = None,
     weights: Annotated[
@@ -175,7 +176,7 @@ def ablate(
     benchmark: BenchmarkName,
     model: Model,
     preset: Encoding = "card",
-    mftr: MftrPreset = "paper",
+    mftr: MftrPreset = DEFAULT_PRESET,
     standardized: Standardized = None,
     rewritten: Rewritten = None,
     of: Annotated[

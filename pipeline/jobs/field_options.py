@@ -13,7 +13,7 @@ from pipeline.errors import UsageError
 from pipeline.formats.messages import quote
 from pipeline.jobs.field_methods import LLM, ORIGINAL, RULES, FieldMethod, FieldOptions
 from pipeline.jobs.site import Site
-from pipeline.mftr.settings import MftrSettings, Penalty, Weighting, preset
+from pipeline.mftr.settings import DEFAULT_PRESET, MftrSettings, Penalty, Weighting, preset
 from store.access import mftr
 from store.errors import NotFound
 from store.field_text_models import FieldTextKind, ParameterSource
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pipeline.jobs.evaluation_request import EvaluationRequest
     from pipeline.retrieval.contract import Contract
 
-#: MFTR's preset when none is named: the published one, until ours is known to be no worse everywhere.
-DEFAULT_PRESET = "paper"
 #: The language model of the MFTR paper (§4.4).
 DEFAULT_LLM = "openai/gpt-4o-mini"
 

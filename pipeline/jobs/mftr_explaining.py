@@ -14,14 +14,14 @@ from pipeline.jobs import field_retrieval, field_texts
 from pipeline.jobs.benchmark_library import load_compiled
 from pipeline.jobs.evaluation_request import permissions
 from pipeline.jobs.field_methods import FieldMethod
-from pipeline.jobs.field_options import DEFAULT_PRESET, method_settings
+from pipeline.jobs.field_options import method_settings
 from pipeline.jobs.field_retrieval import Scored
 from pipeline.jobs.mftr_reading import EXPLAINED
 from pipeline.jobs.site import Site
 from pipeline.mftr.explain import Explanation, explain
 from pipeline.mftr.fields import QueryFields, ToolFields
 from pipeline.mftr.learned_parameters import LearnedFolds, mean_of_fields
-from pipeline.mftr.settings import MftrSettings
+from pipeline.mftr.settings import DEFAULT_PRESET, MftrSettings
 from pipeline.retrieval.contract import Contract, Dtype
 from pipeline.retrieval.models import resolve_model
 from pipeline.run import RunTarget

@@ -15,11 +15,11 @@ import polars as pl
 from pipeline.jobs import field_texts
 from pipeline.jobs.benchmark_library import load_benchmark
 from pipeline.jobs.field_methods import FieldMethod
-from pipeline.jobs.field_options import DEFAULT_PRESET
 from pipeline.jobs.site import Site
 from pipeline.mftr.files import rewritten_to_json, standardized_to_json
 from pipeline.mftr.learned_parameters import weight_shares
 from pipeline.mftr.schema import Field, RewrittenQuery, StandardizedTool
+from pipeline.mftr.settings import DEFAULT_PRESET
 from store.access import benchmarks, mftr, runs
 from store.access.mftr import FieldTextsRecord
 from store.errors import NotFound
