@@ -82,15 +82,14 @@ def score_sentence(found: Explanation) -> str:
 def reason_sentence(found: Explanation) -> str:
     """Which field carries the tool, and which holds it back."""
     # Where nothing matches, the rank is the place of an id among equals and says nothing.
-    counted = [match for match in found.fields if match.weight and match.score]
+    counted = sorted((match.rank, match.field.value) for match in found.fields if match.weight and match.rank)
     if not counted:
         return "Nothing of the query matches any of its fields."
-    best = min(counted, key=lambda match: match.rank)
-    worst = max(counted, key=lambda match: match.rank)
-    said = f"By its {best.field.value} alone it would be at rank {whole(best.rank)}"
-    if worst.rank > best.rank:
-        said += f", by its {worst.field.value} alone at {whole(worst.rank)}"
-    unmatched = [match.field.value for match in found.fields if match.weight and not match.score]
+    (best, best_field), (worst, worst_field) = counted[0], counted[-1]
+    said = f"By its {best_field} alone it would be at rank {whole(best)}"
+    if worst > best:
+        said += f", by its {worst_field} alone at {whole(worst)}"
+    unmatched = [match.field.value for match in found.fields if match.weight and match.rank is None]
     if unmatched:
         said += f"; nothing matches in its {listed(unmatched)}"
     charged = [match for match in found.parameters if match.penalty > 0.0005]
@@ -119,7 +118,7 @@ def field_table(found: Explanation) -> pl.DataFrame:
                 "The query asks": shortened(" ".join(asked.split()), _LONGEST_TEXT) or NONE,
                 "The document says": shortened(" ".join(says.split()), _LONGEST_TEXT) or NONE,
                 "Score": number(match.score),
-                "Rank": whole(match.rank) if match.score else NONE,
+                "Rank": whole(match.rank),
                 "Weight": number(match.weight),
                 "Share": share_text(match.share),
             }
@@ -248,7 +247,12 @@ def figures_by_row(frame: pl.DataFrame, metric: str) -> pl.DataFrame:
 def field_sentence(rows: pl.DataFrame, figure_name: str) -> str:
     """The best single field against all of them together, under both labels."""
     whole_row = rows.filter(pl.col("key") == WHOLE).row(0, named=True)
-    alone = rows.filter(pl.col("key") != WHOLE)
+    every = rows.filter(pl.col("key") != WHOLE)
+    alone = every.drop_nulls(["old", "new"])
+    silent = [field for field in every["label"] if field not in set(alone["label"])]
+    by = f" By {' or '.join(silent)} alone there is nothing to rank by." if silent else ""
+    if alone.is_empty():
+        return by.strip()
     best = alone.sort("new", descending=True).row(0, named=True)
     gain, old_gain = whole_row["new"] - best["new"], whole_row["old"] - float(alone["old"].max())  # type: ignore[arg-type]
     lead = (
@@ -258,7 +262,7 @@ def field_sentence(rows: pl.DataFrame, figure_name: str) -> str:
         f"({points(gain, signed=True)} points for all)"
     )
     by_label = points(old_gain, signed=True)
-    return f"{lead} of {figure_name} by every valid answer; by one label the difference is {by_label}."
+    return f"{lead} of {figure_name} by every valid answer; by one label the difference is {by_label}.{by}"
 
 
 def variant_sentence(rows: pl.DataFrame, figure_name: str, rewritten: bool) -> str:

@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from pipeline.baselines.masking import mean_score
-from pipeline.mftr.field_scores import FieldScorer
-from pipeline.mftr.learned_parameters import mean_of_fields
+from pipeline.mftr.field_scores import FieldScorer, field_scores
+from pipeline.mftr.learned_parameters import LearnedFolds, mean_of_fields
 from pipeline.mftr.schema import Field
-from pipeline.mftr.search import search
+from pipeline.mftr.search import combine, search
 from pipeline.mftr.settings import PAPER, MftrSettings, Penalty, Weighting
 from pipeline.retrieval.progress import CancelledCallback, ProgressCallback
+from pipeline.retrieval.rankings import Rankings
 from pipeline.run import Run, RunTarget
 from pipeline.scoring.compiled import CompiledBenchmark
 from pipeline.scoring.kernel import METRICS, evaluate
@@ -23,6 +25,7 @@ from pipeline.scoring.kernel import METRICS, evaluate
 SINGLE_FIELD_COLUMNS: dict[str, pl.DataType] = {
     "field": pl.String(),
     "tools": pl.Int64(),
+    "queries": pl.Int64(),
     "ndcg_10": pl.Float64(),
     "recall_10": pl.Float64(),
 }
@@ -44,6 +47,9 @@ def single_field_runs(
 ) -> dict[Field, Run]:
     """Rank by S_f alone, for each field: no weights, no penalty.
 
+    A query for which all tools score the same, as one without arguments does by the parameters, has an empty list: the
+    order of ids is no ranking by the field.
+
     Args:
         scorer: corpus, queries and φ.
         target: the benchmark's ids, in whose order both are.
@@ -59,23 +65,49 @@ def single_field_runs(
     for field in Field:
         settings = replace(base, fields=(field,), weighting=Weighting.MEAN, penalty=Penalty.NONE)
         learned = mean_of_fields(len(scorer.queries), settings.fields)
-        runs[field] = search(scorer, settings, learned, depth, progress=progress, cancelled=cancelled).run(target)
+        found = search(scorer, settings, learned, depth, progress=progress, cancelled=cancelled)
+        found.counts[_tied(scorer, settings, learned, field, found)] = 0
+        runs[field] = found.run(target)
     return runs
 
 
+def _tied(
+    scorer: FieldScorer, settings: MftrSettings, learned: LearnedFolds, field: Field, found: Rankings
+) -> npt.NDArray[np.bool_]:
+    """Which queries score all tools the same by a field; bool (queries,)."""
+    tied = np.zeros(len(scorer.queries), dtype=np.bool_)
+    if len(scorer.tools) < 2:
+        return tied
+    if not scorer.tools[field].filled.any():
+        return ~tied
+    asked = np.diff(scorer.queries[field].offsets) > 0
+    tied[~asked] = True
+    for query in np.flatnonzero(asked & (found.counts > 0)).tolist():
+        listed = found.scores[query, : found.counts[query]]
+        # Whoever tells two listed tools apart has something to rank by; only the others are scored again.
+        if listed[0] == listed[-1]:
+            totals = combine(scorer, settings, learned, field_scores(scorer, settings, query, query + 1))[0]
+            tied[query] = totals.min() == totals.max()
+    return tied
+
+
 def single_field_frame(compiled: CompiledBenchmark, scorer: FieldScorer, runs: Mapping[Field, Run]) -> pl.DataFrame:
-    """NDCG@10 and Recall@10 of each field alone, against the annotated tools, as means over queries.
+    """NDCG@10 and Recall@10 of each field alone, against the annotated tools, as means over all queries.
 
     Returns:
-        One row a field in the order of ``Field``: ``field``, ``tools`` (those with a text in it), ``ndcg_10``,
-        ``recall_10``.
+        One row a field in the order of ``Field``: ``field``, ``tools`` (those with a text in it), ``queries`` (those
+        for which it tells tools apart; the others score 0), ``ndcg_10``, ``recall_10``; both figures null where it
+        tells tools apart for no query, so that there is nothing to rank by.
     """
     rows = [
         (
             field.value,
             int(np.count_nonzero(scorer.tools[field].filled)),
-            mean_score(compiled, runs[field], "NDCG", 10),
-            mean_score(compiled, runs[field], "Recall", 10),
+            runs[field].queries_answered,
+            *(
+                mean_score(compiled, runs[field], metric, 10) if runs[field].queries_answered else None
+                for metric in ("NDCG", "Recall")
+            ),
         )
         for field in Field
         if field in runs

@@ -25,12 +25,13 @@ from pipeline.jobs.benchmark_library import load_benchmark, load_compiled
 from pipeline.jobs.evaluation_request import permissions
 from pipeline.jobs.field_folder import Texts
 from pipeline.jobs.field_methods import FieldMethod
-from pipeline.jobs.field_options import DEFAULT_PRESET, method_settings
+from pipeline.jobs.field_options import method_settings
 from pipeline.jobs.mftr_ablations import variant_run
 from pipeline.jobs.mftr_files import ReadTexts
 from pipeline.jobs.mftr_reading import EXPLAINED
 from pipeline.jobs.site import Site
 from pipeline.mftr.schema import Field
+from pipeline.mftr.settings import DEFAULT_PRESET
 from pipeline.retrieval.contract import Dtype
 from pipeline.retrieval.models import ModelSpec, resolve_model
 from pipeline.retrieval.progress import Cancelled, CancelledCallback, ProgressCallback
@@ -46,6 +47,8 @@ from store.records import BenchmarkRecord, RunRecord
 
 #: Raised whenever the same inputs would give other figures.
 ANALYSIS_VERSION = "1"
+#: Kinds that were changed since, so that stored ones are made again.
+_CHANGED = {AnalysisKind.FIELDS: "2"}
 #: Cutoff of all figures, as in the paper.
 CUTOFF = 10
 #: Columns of ``fields``, ``variants`` and ``masking``; values are means over queries, fractions. ``tools`` counts the
@@ -130,7 +133,7 @@ def pending(site: Site) -> dict[str, tuple[str, ...]]:
 
 def name_of(site: Site, run: RunRecord, kind: AnalysisKind | str) -> str:
     """A hash of what an analysis of a run follows from."""
-    said: list[Any] = [ANALYSIS_VERSION, run.id, str(kind)]
+    said: list[Any] = [_CHANGED.get(AnalysisKind(kind), ANALYSIS_VERSION), run.id, str(kind)]
     if kind == AnalysisKind.TESTS:
         said.append(sorted(record.id for record in _baselines(site, run)))
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
@@ -248,7 +251,12 @@ def _fields(
     found = single_field_runs(scorer, target, settings, progress=progress, cancelled=cancelled)
     rows = _figures(work.compiled, _stored_run(site, work), WHOLE, "All fields together")
     for field in Field:
-        rows += _figures(work.compiled, found[field], field.value, field.value, int(scorer.tools[field].filled.sum()))
+        tools_with = int(scorer.tools[field].filled.sum())
+        own = _figures(work.compiled, found[field], field.value, field.value, tools_with)
+        if not found[field].queries_answered:
+            # Nothing to rank by is no score of 0.
+            own = [(key, label, view, metric, None, count) for key, label, view, metric, _, count in own]
+        rows += own
     return rows
 
 

@@ -26,7 +26,8 @@ class FieldMatch:
         tool_text: the tool's text that it fits.
         score: S_f as the retriever gives it.
         scaled: S_f as it is weighed.
-        rank: of the tool by this field alone, over the full corpus; ties by tool id bytes descending.
+        rank: of the tool by this field alone, over the full corpus; ties by tool id bytes descending. None where
+            nothing matches, so that the place among equals would be that of the id.
         weight: w_f; 0 for a field that does not count.
         share: w_f / Σ w_f; None when a weight is negative or all are 0.
     """
@@ -36,7 +37,7 @@ class FieldMatch:
     tool_text: str
     score: float
     scaled: float
-    rank: int
+    rank: int | None
     weight: float
     share: float | None
 
@@ -137,7 +138,7 @@ def explain(
                 tool_text,
                 float(raw.fields[0, place, tool]),
                 float(by[tool]),
-                rank_of(by, tool),
+                rank_of(by, tool) if raw.fields[0, place, tool] else None,
                 fold.weights[place] if counts else 0.0,
                 None if shares is None else shares[place],
             )

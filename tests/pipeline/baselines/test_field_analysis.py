@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pipeline.baselines.ablation_variants import variant
@@ -12,7 +14,8 @@ from pipeline.baselines.masking import mask, masked_runs, masking_frame, mean_sc
 from pipeline.baselines.weighted import field_inputs, field_scorer
 from pipeline.benchmark import Kind
 from pipeline.errors import UsageError
-from pipeline.mftr.schema import Field, Parameter, RewrittenQuery, StandardizedTool, ToolNeed
+from pipeline.mftr.schema import Argument, Field, Parameter, RewrittenQuery, StandardizedTool, ToolNeed
+from pipeline.mftr.settings import PAPER, V2
 from pipeline.retrieval.models import resolve_model
 from pipeline.retrieval.retrieve import retrieve
 from pipeline.scoring.compiler import compile_benchmark
@@ -83,6 +86,25 @@ def test_each_field_alone():
     assert frame["tools"].to_list() == [2, 2, 1, 0]
     assert frame["ndcg_10"][0] == 1.0  # the description finds a first
     assert frame["ndcg_10"][2] < 1.0  # the response finds b first
+    # No query has arguments and no tool has examples: the order of ids is not a figure.
+    assert frame["queries"].to_list() == [1, 0, 1, 0]
+    assert frame["ndcg_10"].is_null().to_list() == frame["recall_10"].is_null().to_list() == [False, True, False, True]
+
+
+def test_a_query_that_a_field_says_nothing_about_is_not_ranked_by_ids():
+    small = benchmark({"a": "", "b": ""}, {"p": ("", ["b"]), "q": ("", ["b"])})
+    tools = [StandardizedTool(name, name, (Parameter(name, {"description": name}),)) for name in ("storm", "letter")]
+    tools = [replace(tool, tool_id=tool_id) for tool, tool_id in zip(tools, "ab", strict=True)]
+    needs = (ToolNeed("weather", "weather", "weather"),)
+    queries = [RewrittenQuery("p", needs), RewrittenQuery("q", needs, (Argument("letter", "letter"),))]
+    inputs = field_inputs(small, variant("mftr"), standardized=tools, rewritten=queries)
+    scorer = field_scorer(inputs, BM25)
+    for settings in (PAPER, V2):
+        runs = single_field_runs(scorer, inputs.target, settings)
+        assert np.diff(runs[Field.PARAMETERS].offsets).tolist() == [0, 2], "p has no arguments; by ids b would be first"
+        assert runs[Field.DESCRIPTION].queries_answered == 0, "the word is in no description"
+        frame = single_field_frame(compile_benchmark(small), scorer, runs)
+        assert frame["ndcg_10"].to_list() == [None, 0.5, None, None]
 
 
 def test_recall_rises_with_k_and_stops_at_the_depth_of_the_runs():

@@ -41,6 +41,8 @@ def test_figures_of_a_run_without_a_language_model(site: Site) -> None:
     assert fields["key"].unique(maintain_order=True).to_list() == [
         "whole", "description", "parameters", "response", "examples",
     ]  # fmt: skip
+    unknown = fields.filter(pl.col("value").is_null())
+    assert set(unknown["key"]) == {"parameters", "examples"}, "no query has arguments, no demo tool has examples"
     variants = field_analyses.analysis(site, mftr, "variants")
     keys = variants["key"].unique(maintain_order=True).to_list()
     assert "rewrite-only" not in keys and "weighting-rewrite" not in keys, "nobody rewrote a query"

@@ -58,6 +58,8 @@ def test_it_names_the_need_the_example_and_the_argument_that_match() -> None:
     assert (examples.query_text, examples.tool_text) == ("weather in rome", "weather in paris")
     assert (parameters.query_text, parameters.tool_text) == ("", "")
     assert response.score == 0.0
+    assert response.rank is None, "what matches nothing has no rank, only the place of its id"
+    assert (description.rank, examples.rank) == (2, 1)
     assert [parameter.argument for parameter in told.parameters] == ["city: city", ""]
     assert told.parameters[0].score > 0 == told.parameters[1].score
     assert told.parameters[0].missing < 0.5 < told.parameters[1].missing
