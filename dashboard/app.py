@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import StopException
 
-from dashboard.components import viewport
+from dashboard.components import link_notices, viewport
 
 PAGES = "pages"
 
@@ -41,5 +42,11 @@ menu = {
     ],
 }
 
-st.navigation(menu, position="top").run()
+page = st.navigation(menu, position="top")
+link_notices.open_page(page.url_path)
+try:
+    page.run()
+except StopException:
+    viewport.watch()
+    raise
 viewport.watch()

@@ -10,6 +10,9 @@ from dashboard.components import permalinks
 from dashboard.components.numbers import whole
 from store.records import BenchmarkRecord
 
+#: Why a page does not offer the version that a link names.
+MISSING = "there is no such version here, or not with what this page needs of it"
+
 
 def descriptions(records: Sequence[BenchmarkRecord], *, brief: bool = False) -> dict[str, str]:
     """``slug@version`` → ``ToolEq · 7 360 queries · 43 215 tools``; the version too where a title occurs twice.
@@ -54,5 +57,7 @@ def choose_version(
     said = descriptions(records, brief=brief)
     label = how.pop("label", "Benchmark and version")
     return by_name[
-        permalinks.described_select(label, list(by_name), key, first, describe=lambda name: said[name], **how)
+        permalinks.described_select(
+            label, list(by_name), key, first, describe=lambda name: said[name], missing=MISSING, **how
+        )
     ]

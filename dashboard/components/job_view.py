@@ -213,8 +213,7 @@ def result_actions(page: RunPage, *, key: str) -> None:
     published = run.state == "published" and not private
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if published:
-            st.page_link(
-                "pages/leaderboard.py",
+            permalinks.leaderboard_link(
                 label="See it on the leaderboard",
                 icon=":material/leaderboard:",
                 query_params={"lb_benchmark": page.benchmark.name, "run": run.id},

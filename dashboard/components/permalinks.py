@@ -15,6 +15,7 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
+from dashboard.components import link_notices
 from dashboard.current_site import the_site
 from pipeline.jobs.public_address import public_address
 
@@ -50,6 +51,34 @@ def follow_default(key: str, default: Any, *, first: bool = False) -> None:
     st.session_state[known] = default
 
 
+def _check_link(label: str, key: str, options: Iterable[Any], shown: Any, describe: Callable[[Any], Any] = str) -> None:
+    """Notice words of a link that a bound control does not offer; before the control is drawn for the first time.
+
+    Args:
+        label: of the control.
+        key: name of the query parameter.
+        options: what is offered.
+        shown: what the control shows where the link's word is no option; of a list, what it shows without the link.
+        describe: how an option is written in the address.
+    """
+    if key in st.session_state or key not in st.query_params:
+        return
+    offered = {str(describe(option)): option for option in options}
+    said = st.query_params.get_all(key)
+    unknown = [word for word in said if word and word not in offered]
+    if not unknown:
+        return
+    value = [offered[word] for word in said if word in offered] or shown if isinstance(shown, list) else shown
+    written = ", ".join(str(describe(one)) for one in (value if isinstance(value, list) else [value]))
+    link_notices.replaced(label, key, unknown, value, written)
+
+
+def only_choice(label: str, key: str, value: str) -> None:
+    """Stand in for a control that is not drawn, since there is one option: a link may ask for another."""
+    _check_link(label, key, [value], value)
+    link_notices.show_replaced(key, value)
+
+
 def pinned_select(label: str, options: Sequence[str], key: str, default: str, **how: Any) -> str:
     """A select box whose value is always in the address, the default too.
 
@@ -73,24 +102,48 @@ def pinned_select(label: str, options: Sequence[str], key: str, default: str, **
 
 def select(label: str, options: Sequence[Any], key: str, default: Any, **how: Any) -> Any:
     """A select box bound to the address."""
-    forget_stale(key, options)
     index = list(options).index(default) if default in options else 0
+    _check_link(label, key, options, options[index], how.get("format_func", str))
+    forget_stale(key, options)
     follow_default(key, options[index], first=index == 0)
-    return st.selectbox(label, options, index=index, key=key, bind=BIND, **how)
+    chosen = st.selectbox(label, options, index=index, key=key, bind=BIND, **how)
+    link_notices.show_replaced(key, chosen)
+    return chosen
 
 
 def described_select(
-    label: str, options: Sequence[str], key: str, default: str, *, describe: Callable[[str], str], **how: Any
-) -> str:
+    label: str, options: Sequence[str], key: str, default: str, *, describe: Callable[[str], str],
+    missing: str | None = link_notices.HIDDEN, stop: bool = True, **how: Any,
+) -> str:  # fmt: skip
     """A select box that shows descriptions, while the address says the stable word behind them.
 
-    A bound widget would write the description, which changes with the machine; so the address is kept by hand.
+    A bound widget would write the description, which changes with the machine; so the address is kept by hand. Where
+    a link names something that is not offered, nothing is chosen in its place: the box stays empty and says so, and
+    the page ends there.
+
+    Args:
+        label: the accessible name.
+        options: stable words.
+        key: name of the query parameter.
+        default: the option to start with.
+        describe: what is shown for a word.
+        missing: why what a link names may be missing; None where ``default`` may be shown in its place, with a notice.
+        stop: end the page where a choice is missing; else the answer is empty, and the caller has to.
+        how: further arguments of ``st.selectbox``.
     """
     said = st.query_params.get(key)
     written = f"{key}_written"
+    absent = False
     if said != st.session_state.get(written) or key not in st.session_state:
         # Opened from a link, or the browser went back: the address leads.
+        absent = bool(said) and said not in options and said != st.session_state.get(written)
         st.session_state[key] = said if said in options else default
+        if absent and missing is None:
+            link_notices.replaced(label, key, [str(said)], default, describe(default))
+        elif absent:
+            st.session_state[key] = None
+    elif st.session_state[key] is None and said in options:
+        st.session_state[key] = said
     forget_stale(key, options)
     # The browser remembers the description: when it changes, the choice behind it has to be said anew.
     described = tuple(describe(option) for option in options)
@@ -98,28 +151,43 @@ def described_select(
         st.session_state[key] = st.session_state[key]
     st.session_state[f"{key}_described"] = described
     index = list(options).index(default) if default in options else 0
-    first = {} if key in st.session_state else {"index": index}
+    first: dict[str, Any] = {} if key in st.session_state else {"index": index}
+    if key in st.session_state and st.session_state[key] is None:
+        first = {"index": None, "required": True, "placeholder": "choose another"}
     chosen = st.selectbox(label, options, key=key, format_func=describe, **first, **how)
+    if chosen is None:
+        st.session_state[written] = said
+        link_notices.cannot_show(label, missing or link_notices.HIDDEN)
+        if stop:
+            st.stop()
+        return ""
     if chosen != said:
         st.query_params[key] = chosen
     st.session_state[written] = chosen
+    link_notices.show_replaced(key, chosen)
     return str(chosen)
 
 
 def segments(label: str, options: Sequence[Any], key: str, default: Any, **how: Any) -> Any:
     """A segmented control with one choice, bound to the address."""
+    _check_link(label, key, options, default, how.get("format_func", str))
     forget_stale(key, options)
     follow_default(key, default)
     chosen = st.segmented_control(label, options, default=default, required=True, key=key, bind=BIND, **how)
-    return default if chosen is None else chosen
+    chosen = default if chosen is None else chosen
+    link_notices.show_replaced(key, chosen)
+    return chosen
 
 
 def several(label: str, options: Sequence[str], key: str, default: Sequence[str] = (), **how: Any) -> list[str]:
     """A multiselect bound to the address."""
-    forget_stale(key, options)
     kept = [option for option in default if option in options]
+    _check_link(label, key, options, kept, how.get("format_func", str))
+    forget_stale(key, options)
     follow_default(key, kept)
-    return st.multiselect(label, options, default=kept or None, key=key, bind=BIND, **how)
+    chosen = st.multiselect(label, options, default=kept or None, key=key, bind=BIND, **how)
+    link_notices.show_replaced(key, chosen)
+    return chosen
 
 
 def text(label: str, key: str, **how: Any) -> str:
@@ -129,7 +197,10 @@ def text(label: str, key: str, **how: Any) -> str:
 
 def switch(label: str, key: str, **how: Any) -> bool:
     """A toggle bound to the address, off by default."""
-    return st.toggle(label, key=key, bind=BIND, **how)
+    _check_link(label, key, [True, False], False, lambda on: str(on).lower())
+    chosen = st.toggle(label, key=key, bind=BIND, **how)
+    link_notices.show_replaced(key, chosen)
+    return chosen
 
 
 def reset(values: dict[str, Any]) -> Callable[[], None]:
@@ -161,3 +232,22 @@ def address(path: str, **parameters: str | Sequence[str]) -> str:
     """A link within the site, ``/run?id=…``."""
     query = urlencode({k: v for k, v in parameters.items() if v}, doseq=True)
     return f"/{path.lstrip('/')}" + (f"?{query}" if query else "")
+
+
+class _Home(st.Page):
+    """The first page under an address of its own.
+
+    Streamlit's address of it is empty, so the browser reads a link to it as one to the page that it is on, as soon as
+    somebody opens the link in another tab or copies it.
+    """
+
+    @property
+    def url_path(self) -> str:
+        """Relative, as those of the other pages: the site may live in a folder of its host."""
+        return "./"
+
+
+def leaderboard_link(label: str, *, icon: str, query_params: dict[str, str] | None = None) -> None:
+    """A link to the leaderboard, which is the first page."""
+    home = _Home("pages/leaderboard.py", default=True)
+    st.page_link(home, label=label, icon=icon, query_params=query_params or {})

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import query_reading
+from dashboard.components import link_notices
 from dashboard.query_reading import ReadRun
 from store.records import BenchmarkRecord
 
@@ -54,20 +55,32 @@ def described_several(
         label: the accessible name.
         options: stable words.
         key: name of the query parameter.
-        default: chosen when the address names none of the options.
+        default: chosen when the address names nothing; nothing replaces what it names and is not offered.
         describe: what is shown for a word.
         of: what the options belong to; another one starts with its own choice.
         how: further arguments of ``st.multiselect``.
     """
     said = st.query_params.get_all(key)
-    widget, written = f"{key}_{of}", f"{key}_{of}_written"
+    widget, written, last = f"{key}_{of}", f"{key}_{of}_written", f"{key}_last_written"
+    missing = f"{widget}_missing"
     if widget not in st.session_state or said != st.session_state.get(written):
         # Opened from a link, or the browser went back: the address leads.
-        st.session_state[widget] = [word for word in dict.fromkeys(said) if word in options] or list(default)
+        kept = [word for word in dict.fromkeys(said) if word in options]
+        # What was chosen for another benchmark comes from no link.
+        absent = len(set(said) - set(kept)) if said != st.session_state.get(last) else 0
+        st.session_state[missing] = (kept, absent)
+        st.session_state[widget] = kept if kept or absent else list(default)
     else:
         st.session_state[widget] = [word for word in st.session_state[widget] if word in options]
     chosen = st.multiselect(label, options, key=widget, format_func=describe, **how)
+    kept, absent = st.session_state.get(missing) or ([], 0)
+    if absent and chosen == kept:
+        # The address stays as it was opened: sent on, it says the same.
+        link_notices.left_out(label, absent)
+        st.session_state[written] = st.session_state[last] = said
+        return list(chosen)
+    st.session_state[missing] = None
     if chosen != said:
         st.query_params[key] = chosen
-    st.session_state[written] = list(chosen)
+    st.session_state[written] = st.session_state[last] = list(chosen)
     return list(chosen)

@@ -12,7 +12,7 @@ import streamlit as st
 
 from dashboard import reading
 from dashboard.charts.palette import colours
-from dashboard.components import viewport
+from dashboard.components import permalinks, viewport
 from dashboard.components.benchmark_choice import choose_version
 from dashboard.components.benchmark_files import folder_zip
 from dashboard.components.benchmark_history import show_history
@@ -207,8 +207,7 @@ def card(record: BenchmarkRecord, records: Sequence[BenchmarkRecord]) -> None:
             for note in record.notes:
                 st.text(note)
     with st.container(horizontal=True, gap="small"):
-        st.page_link(
-            "pages/leaderboard.py",
+        permalinks.leaderboard_link(
             label="Its leaderboard",
             icon=":material/leaderboard:",
             query_params={"lb_benchmark": record.name},

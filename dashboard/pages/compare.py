@@ -35,11 +35,13 @@ def choose_runs(board: pair_reading.PairBoard) -> tuple[PairedRun, PairedRun]:
     first = board.pairs[0] if board.pairs else (scored[min(1, len(scored) - 1)], scored[0])
     with st.container(horizontal=True, gap="small"):
         base = permalinks.described_select(
-            "First run", ids, PREFIX + "base", first[0], describe=lambda run: names[run], width=340
+            "First run", ids, PREFIX + "base", first[0], describe=lambda run: names[run], width=340, stop=False
         )
         tuned = permalinks.described_select(
-            "Second run", ids, PREFIX + "tuned", first[1], describe=lambda run: names[run], width=340
+            "Second run", ids, PREFIX + "tuned", first[1], describe=lambda run: names[run], width=340, stop=False
         )
+    if not base or not tuned:
+        st.stop()
     return board.runs[base], board.runs[tuned]
 
 

@@ -117,6 +117,8 @@ def controls(record: BenchmarkRecord, *, narrow: bool) -> tuple[list[ReadRun], s
         domain = permalinks.select(
             "Domain", [EVERYWHERE, *domains], PREFIX + "domain", EVERYWHERE, label_visibility="collapsed", width=150
         )
+    else:
+        permalinks.only_choice("Domain", PREFIX + "domain", EVERYWHERE)
     k = permalinks.select(
         "Cutoff K", list(KS), PREFIX + "k", 10, format_func=lambda cutoff: f"@{cutoff}", label_visibility="collapsed",
         width=84,
@@ -223,7 +225,7 @@ def behind(version: Content, record: BenchmarkRecord, found: Sequence[RunRanks],
         }
         shown = permalinks.described_select(
             "Queries with", list(choices), PREFIX + "point", Found.ONLY_EQUIVALENT.value,
-            describe=lambda word: choices[word], width=320,
+            describe=lambda word: choices[word], width=320, missing=None,
         )  # fmt: skip
         if shown.endswith("_by"):
             rank = permalinks.select("r", list(range(1, CURVE_RANKS + 1)), PREFIX + "r", 10, width=84)

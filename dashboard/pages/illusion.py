@@ -50,11 +50,14 @@ def choose_two(board: PairBoard, stamp: str, k: int, metric: str) -> list[ShownP
     first = board.pairs[0] if board.pairs else (ids[min(1, len(ids) - 1)], ids[0])
     with st.container(horizontal=True, gap="small"):
         base = permalinks.described_select(
-            "Gains are measured from", ids, PREFIX + "base", first[0], describe=lambda run: names[run], width=340
-        )
+            "Gains are measured from", ids, PREFIX + "base", first[0], describe=lambda run: names[run], width=340,
+            stop=False,
+        )  # fmt: skip
         tuned = permalinks.described_select(
-            "Gain of", ids, PREFIX + "tuned", first[1], describe=lambda run: names[run], width=340
+            "Gain of", ids, PREFIX + "tuned", first[1], describe=lambda run: names[run], width=340, stop=False
         )
+    if not base or not tuned:
+        st.stop()
     if base == tuned:
         st.info("Choose two different runs: a run gains nothing over itself.")
         return []

@@ -51,6 +51,8 @@ def controls(benchmark: BenchmarkRecord, found: pl.DataFrame, stamp: str) -> tup
     level = levels[0]
     if len(levels) > 1:
         level = permalinks.segments("Level", levels, PREFIX + "level", level, label_visibility="collapsed")
+    else:
+        permalinks.only_choice("Level", PREFIX + "level", level)
     groups = groups_of(wide)
     domains = [group for group in groups if group.scope.startswith("domain:")]
     averages = [group for group in groups if group not in domains]
@@ -60,6 +62,8 @@ def controls(benchmark: BenchmarkRecord, found: pl.DataFrame, stamp: str) -> tup
     chosen = words[0]
     if len(words) > 1:
         chosen = permalinks.segments("Columns", words, PREFIX + "over", chosen, label_visibility="collapsed")
+    else:
+        permalinks.only_choice("Columns", PREFIX + "over", chosen)
     shown = domains if chosen == BY_DOMAIN else [group for group in averages if group.title == chosen]
     return wide.filter(pl.col("level") == level), int(k), shown
 

@@ -114,7 +114,7 @@ def page() -> None:
         open_one(version, wanted, search.runs, search.k)
         return
     top.title("Which queries, and what counts as their answer?", anchor=False)
-    if not search.runs:
+    if not search.runs and not query_reading.offered_runs(record, [], None):
         st.caption("No run with a ranking is published on this benchmark yet: the list shows its labels alone.")
     st.markdown(list_sentence(version.queries.height, rows, search))
     if rows.is_empty():

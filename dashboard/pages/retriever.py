@@ -47,7 +47,7 @@ def nobody() -> None:
     """No retriever is named in the address."""
     st.title("No retriever chosen", anchor=False)
     st.markdown("Select a row of the leaderboard and open its retriever, or follow a link to one.")
-    st.page_link("pages/leaderboard.py", label="To the leaderboard", icon=":material/arrow_back:")
+    permalinks.leaderboard_link(label="To the leaderboard", icon=":material/arrow_back:")
 
 
 def header(found: ReadRetriever) -> None:
@@ -178,8 +178,8 @@ def links(place: Standing, run_id: str) -> None:
     name = place.benchmark.name
     with st.container(horizontal=True, gap="medium"):
         st.page_link("pages/run.py", label="The run", icon=":material/link:", query_params={"run": run_id})
-        st.page_link(
-            "pages/leaderboard.py", label="On the leaderboard", icon=":material/leaderboard:",
+        permalinks.leaderboard_link(
+            label="On the leaderboard", icon=":material/leaderboard:",
             query_params={"lb_benchmark": name, "run": run_id},
         )  # fmt: skip
         if base is not None:
@@ -290,7 +290,7 @@ def page() -> None:
     except NotFound:
         st.title("This retriever cannot be shown", anchor=False)
         show(f"There is no retriever with the key {key}, or nothing of it is published.")
-        st.page_link("pages/leaderboard.py", label="To the leaderboard", icon=":material/arrow_back:")
+        permalinks.leaderboard_link(label="To the leaderboard", icon=":material/arrow_back:")
         return
     header(found)
     if found.runs.is_empty():

@@ -18,7 +18,7 @@ def page() -> None:
     if not run_id:
         st.title("No run chosen", anchor=False)
         st.markdown("Open a run from the leaderboard, or follow its permalink.")
-        st.page_link("pages/leaderboard.py", label="To the leaderboard", icon=":material/arrow_back:")
+        permalinks.leaderboard_link(label="To the leaderboard", icon=":material/arrow_back:")
         return
     try:
         shown = read_run(run_id, token=token)
@@ -29,7 +29,7 @@ def page() -> None:
             "A private run opens only with its whole link, token included. A withdrawn run has no page until it is "
             "published again; who submitted it finds it under *My runs*."
         )
-        st.page_link("pages/leaderboard.py", label="To the leaderboard", icon=":material/arrow_back:")
+        permalinks.leaderboard_link(label="To the leaderboard", icon=":material/arrow_back:")
         st.page_link("pages/my_runs.py", label="My runs", icon=":material/list:")
         return
     if shown.run.visibility == "private":
@@ -52,8 +52,7 @@ def page() -> None:
     show_run(shown, k=int(k), key="run")
     show_exports(shown)
     if shown.run.visibility == "public" and shown.run.state == "published":
-        st.page_link(
-            "pages/leaderboard.py",
+        permalinks.leaderboard_link(
             label=f"See it on the leaderboard of {plain(shown.benchmark.name)}",
             icon=":material/leaderboard:",
             query_params={"lb_benchmark": shown.benchmark.name, "run": shown.run.id},

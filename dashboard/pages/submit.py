@@ -169,8 +169,7 @@ def done(run_id: str) -> None:
     name = plain(page.retriever.name)
     if page.run.visibility == "public":
         st.success(f"**{name}** is on the leaderboard of {plain(page.benchmark.name)}.", icon=":material/check_circle:")
-        st.page_link(
-            "pages/leaderboard.py",
+        permalinks.leaderboard_link(
             label="See it on the leaderboard",
             icon=":material/leaderboard:",
             query_params={"lb_benchmark": page.benchmark.name, "run": page.run.id},

@@ -214,6 +214,106 @@ def test_addresses_restore_every_control_and_every_choice_can_be_undone(
             assert left[key] == old or key in query, f"{undo} leaves {key}"
 
 
+#: What no page offers.
+NO_OPTION = "no-such-option"
+
+
+def offers(control: Widget) -> bool:
+    """Whether a control has options, so that a link can ask for one that is none of them."""
+    return hasattr(control, "options") or isinstance(control.value, bool)
+
+
+def notices(app: AppTest) -> list[str]:
+    return [str(warning.value) for warning in app.warning if "this link" in str(warning.value)]
+
+
+@pytest.mark.parametrize(("page", "query"), VIEWS, ids=[named(*view) for view in VIEWS])
+def test_what_a_link_asks_for_and_a_page_does_not_offer_is_never_replaced_without_a_word(
+    filled: tuple[Site, str], page: str, query: dict[str, str]
+) -> None:
+    _, run = filled
+    query = {name: run if value == "RUN" else value for name, value in query.items()}
+    app = opened(page, query)
+    assert not notices(app)
+    # The layout, and which part is shown, decide which other controls there are.
+    first = {"lb_layout", "lab_view", "ill_runs", "ev_from", "ev_way", "ev_learns", "jobs_whose"}
+    bound, described = [], []
+    for control in controls(app):
+        name = parameter(app, control)
+        if name and offers(control) and name not in first:
+            (bound if getattr(control.proto, "query_param_key", "") else described).append(name)
+    if bound:
+        link = opened(page, query | dict.fromkeys(bound, NO_OPTION))
+        said = [text for text in notices(link) if "instead" in text and "no\\-such\\-option" in text]
+        assert len(said) == len(bound), (bound, said)
+    for name in described:
+        link = opened(page, query | {name: NO_OPTION})
+        assert len(notices(link)) == 1, (name, notices(link))
+        assert NO_OPTION in link.query_params[name] or "instead" in notices(link)[0], f"{name} was replaced"
+
+
+HIDDEN_RUNS = (
+    ("compare", "cmp_benchmark", {"cmp_base": "HIDDEN", "cmp_tuned": "RUN"}),
+    ("compare", "cmp_benchmark", {"cmp_base": "RUN", "cmp_tuned": "HIDDEN"}),
+    ("illusion", "ill_benchmark", {"ill_runs": "any two runs", "ill_base": "HIDDEN", "ill_tuned": "RUN"}),
+    ("equivalent_ranks", "er_benchmark", {"er_run": "HIDDEN"}),
+    ("mftr_lab", "lab_benchmark", {"lab_run": "HIDDEN"}),
+)
+
+
+@pytest.mark.parametrize(("page", "benchmark", "query"), HIDDEN_RUNS, ids=[named(p, q) for p, _, q in HIDDEN_RUNS])
+def test_nothing_is_computed_in_place_of_a_run_that_cannot_be_shown(
+    filled: tuple[Site, str], page: str, benchmark: str, query: dict[str, str]
+) -> None:
+    site, run = filled
+    source = demo_run("tools")
+    checked = check_run(site, source, DEMO)
+    private = submit_run(site, checked, source, SubmissionMetadata(retriever="Unseen"), publish=False)
+    said = []
+    for hidden in (private, "r_doesnotexist"):
+        words = {"HIDDEN": hidden, "RUN": run}
+        app = opened(page, {benchmark: DEMO} | {name: words.get(value, value) for name, value in query.items()})
+        assert len(notices(app)) == 1
+        assert not list(app.dataframe) and not app.get("plotly_chart"), "a result of a substitute is shown"
+        assert not any("**" in str(part.value) for part in app.markdown)
+        said.append(content(app))
+        picker = next(c for c in controls(app) if c.value in (None, []) and parameter(app, c) in query)
+        (picker.set_value([run]) if picker.value == [] else picker.select_index(0)).run()
+        assert not app.exception
+        assert not notices(app)
+    assert str(said[0]).replace(private, "") == str(said[1]).replace("r_doesnotexist", ""), "the answers differ"
+
+
+@pytest.mark.parametrize(
+    ("page", "query"),
+    [
+        ("queries", {"q_benchmark": "nope"}),
+        ("mftr_lab", {"lab_benchmark": PAPER}),
+        ("leaderboard", {"lb_benchmark": "x"}),
+    ],
+)
+def test_no_other_benchmark_replaces_the_one_that_a_link_names(
+    filled: tuple[Site, str], page: str, query: dict[str, str]
+) -> None:
+    app = opened(page, query)
+    assert len(notices(app)) == 1
+    assert not list(app.dataframe)
+    assert len(controls(app)) <= 2, "only the benchmark, and the leaderboard's layout, can be chosen"
+
+
+@pytest.mark.parametrize(("page", "query"), VIEWS, ids=[named(*view) for view in VIEWS])
+def test_every_link_says_which_page_it_leads_to(filled: tuple[Site, str], page: str, query: dict[str, str]) -> None:
+    _, run = filled
+    query = {name: run if value == "RUN" else value for name, value in query.items()}
+    app = opened(page, query)
+    # A browser reads "" and "?run=…" as the page that it is on.
+    assert all(link.proto.page for link in app.get("page_link")), "a link has no address"
+    texts = [str(part.value) for part in [*app.markdown, *app.caption, *app.info, *app.warning, *app.error]]
+    assert not [text for text in texts if re.search(r"\]\(\?|href=.\?", text)]
+    cells = [cell for table in app.dataframe for column in table.value for cell in table.value[column]]
+    assert not [cell for cell in cells if str(cell).startswith("?")]
+
+
 WAYS = {"select", "segments", "several", "text", "switch", "described_select", "pinned_select"}
 CHOOSERS = {"choose_version", "choose_runs", "described_several"}
 
