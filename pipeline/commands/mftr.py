@@ -216,6 +216,8 @@ def ablate(
         return
     _print_table(frame.with_columns(cs.float().round(4)), format)
     if format is ScoreFormat.TABLE:
+        if of == "fields":
+            typer.echo("queries: those for which the field tells tools apart; — : for none, so nothing to rank by")
         work.print_notes()
 
 

@@ -96,6 +96,9 @@ def test_ablations_are_tables(equirank: Run, folder: Path, tmp_path: Path) -> No
         done = equirank("mftr", "ablate", "-b", str(folder), "-m", "bm25", "--of", of, "--format", "json")
         assert done.returncode == 0, done.stderr
         assert all(column in row for row in json.loads(done.stdout)["rows"])
+    shown = equirank("mftr", "ablate", "-b", str(folder), "-m", "bm25", "--of", "fields").stdout
+    parameters = next(line.split() for line in shown.splitlines() if line.startswith("parameters"))
+    assert parameters[2:] == ["0", "—", "—"] and "nothing to rank by" in shown, "no query has arguments"
     assert equirank("mftr", "ablate", "-b", str(folder), "-m", "bm25", "--of", "moods").returncode == 2
     lacking = equirank("mftr", "ablate", "-b", str(folder), "-m", "bm25", "--only", "rewrite-only")
     assert lacking.returncode == 2 and "--rewritten" in lacking.stderr
