@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
 HOST ?= 127.0.0.1
+# Processes that share the tests; 0 runs them in one, in order.
+WORKERS ?= 2
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .PHONY: serve test lint format bench clean
@@ -12,7 +14,7 @@ serve: $(VENV)/.serve
 	$(BIN)/equirank serve --host $(HOST) --port $(PORT)
 
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
