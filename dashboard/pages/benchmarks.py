@@ -48,14 +48,16 @@ _ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})\b")
 _SHARES = {"subqueries_with_equivalent", "queries_with_alternative"}
 
 
-def statistic(name: str, value: Any) -> str:
-    """A statistic as text: counts whole, means with two decimals, shares in per cent."""
+def statistic(name: str, value: Any, *, reported: bool = False) -> str:
+    """A statistic as text: counts whole, means with two decimals, shares in per cent; reported ones as printed."""
     if value is None:
         return NONE
     if isinstance(value, str):
         return value
     if name in _SHARES:
         return f"{points(float(value))} %"
+    if reported and isinstance(value, float):
+        return str(value)
     return whole(value) if isinstance(value, int) else f"{value:.2f}"
 
 
@@ -65,11 +67,11 @@ def statistics_table(record: BenchmarkRecord) -> pl.DataFrame:
     domains: Mapping[str, Mapping[str, Any]] = record.statistics.get("domains") or {}
     names = [name for name in STATISTICS if name in everything and everything[name] is not None]
     columns = {"Statistic": [STATISTICS[name] for name in names]}
-    columns["all"] = [statistic(name, everything[name]) for name in names]
+    columns["all"] = [statistic(name, everything[name], reported=not record.has_content) for name in names]
     for domain, values in domains.items():
         title = domain or "no domain"
         columns[title if title not in columns else f"domain {title}"] = [
-            statistic(name, values.get(name)) for name in names
+            statistic(name, values.get(name), reported=not record.has_content) for name in names
         ]
     return pl.DataFrame(columns)
 

@@ -129,3 +129,12 @@ def test_an_unscored_version_says_what_to_do(site: Site, app: AppTest) -> None:
     second_version(site)
     sound(open_page(app, "benchmarks", bm_benchmark="demo-tools@2"))
     assert "No retriever is scored on both versions" in said(app)
+
+
+def test_reported_statistics_keep_the_digits_they_were_printed_with(site: Site, app: AppTest) -> None:
+    open_page(app, "benchmarks", bm_benchmark="tooleq@published")
+    sound(app)
+    tables = [frame.value for frame in app.dataframe if "Statistic" in frame.value.columns]
+    shown = dict(zip(tables[0]["Statistic"], tables[0]["all"], strict=True))
+    assert shown["Verified items a sub-query"] == "4.2"
+    assert shown["Valid combinations a query"] == "5.3"
