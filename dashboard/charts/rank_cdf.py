@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 CONFIG = chart_config("rank-curves")
 PANEL_HEIGHT = 290
 _GAP = 6.5
+#: A curve over less than this share of a panel's queries is drawn thin and says over how many.
+_FEW = 0.5
 
 #: Target → (words, words in a narrow panel).
 NAMES = {
@@ -79,17 +81,20 @@ def rank_cdf(panels: Sequence[Panel], k: int, ground: Ground, *, narrow: bool = 
                 x=k, row=row, col=column, line={"color": shades.muted, "width": 1, "dash": "dot"}, layer="below"
             )
         ends = []
+        most = int(panel.curves["n"].max() or 0)  # type: ignore[arg-type]
         for target, (paint, dash, width) in paints.items():
             curve = panel.curves.filter(pl.col("target") == target).sort("rank")
             if curve.is_empty():
                 continue
             words = NAMES[target][narrow or across > 2]
             shares = (100 * curve["fraction"]).to_list()
+            few = curve["n"][0] < _FEW * most
             figure.add_scatter(
                 x=curve["rank"].to_list(),
                 y=shares,
                 mode="lines",
-                line={"color": paint, "dash": dash, "width": width},
+                line={"color": paint, "dash": dash, "width": 1.0 if few else width},
+                opacity=0.6 if few else 1.0,
                 hovertext=[
                     f"{escaped(panel.name)}, {NAMES[target][0]}: {points(fraction)} % in the top {rank} "
                     f"({queries} of {n} queries)"
@@ -99,7 +104,8 @@ def rank_cdf(panels: Sequence[Panel], k: int, ground: Ground, *, narrow: bool = 
                 row=row,
                 col=column,
             )
-            ends.append((shares[-1], f"{words} {shares[-1]:.0f}", paint))
+            of = f" (n = {curve['n'][0]})" if few else ""
+            ends.append((shares[-1], f"{words} {shares[-1]:.0f}{of}", paint))
         spots = kept_apart([end for end, _, _ in ends], _GAP, 2, 98)
         for spot, (_, words, paint) in zip(spots, ends, strict=True):
             figure.add_annotation(

@@ -140,8 +140,13 @@ def draw_curves(found: Sequence[RunRanks], k: int, *, narrow: bool) -> None:
             missing.setdefault(one.curves.why_no_negative, []).append(one.run.name)
         elif one.curves.negatives < one.curves.queries:
             notes.append(
-                f"{plain(one.run.name)} is at least 100 deep for {whole(one.curves.negatives)} queries; its random "
-                "tools are of these."
+                f"{plain(one.run.name)} is at least 100 deep for {whole(one.curves.negatives)} of "
+                f"{whole(one.curves.queries)} queries; its random tools are of these"
+                + (
+                    ", too few to set beside the other curves."
+                    if 2 * one.curves.negatives < one.curves.queries
+                    else "."
+                )
             )
     for reason, names in missing.items():
         notes.append(f"No curve of a random tool for {plain(', '.join(names))}: {reason[:1].lower()}{reason[1:]}")

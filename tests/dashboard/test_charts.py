@@ -15,6 +15,7 @@ from dashboard.charts.layout import shortened, told_apart
 from dashboard.charts.length_curves import Lengths, length_bins, length_curves
 from dashboard.charts.palette import DARK, LIGHT, Colours, Ground, family_colour
 from dashboard.charts.pareto_plot import axis_ticks, frontier, label_spots, pareto_plot
+from dashboard.charts.rank_cdf import Panel, rank_cdf
 from dashboard.charts.row_dumbbell import MARGIN, WIDTH, row_dumbbell, shared_range
 
 
@@ -229,3 +230,20 @@ def test_medians_of_tools_and_skills_are_marked_in_their_colours() -> None:
     assert figure.layout.xaxis.type == "log"
     empty = Lengths("none", "tool", length_bins(pl.DataFrame({"value": [0], "n": [3]})), 0)
     assert length_curves([empty], Ground.DARK) is not None
+
+
+def test_a_curve_over_few_queries_looks_like_one() -> None:
+    n = {"equivalent": 83, "truth": 83, "negative": 5}
+    curves = pl.DataFrame(
+        [
+            {"target": target, "rank": rank, "queries": 1, "n": of, "fraction": 1 / of}
+            for target, of in n.items()
+            for rank in (1, 2)
+        ]
+    )
+    for least, few in ((5, True), (60, False)):
+        shown = curves.with_columns(n=pl.when(target="negative").then(least).otherwise("n"))
+        figure = rank_cdf([Panel("A", "", shown)], 10, Ground.LIGHT)
+        thin = [trace.line.width < 2 and trace.opacity < 1 for trace in figure.data]
+        assert thin == [False, False, few]
+        assert any("(n = 5)" in (note.text or "") for note in figure.layout.annotations) == few
