@@ -17,6 +17,7 @@ from dashboard.components.board_statistics import STATISTICS, is_empty, statisti
 from dashboard.components.cost import COST_COLUMNS, COSTS
 from dashboard.components.numbers import NONE, day, decimals_of, figure_text, points, size, whole
 from pipeline.formats.flag_words import flag_words
+from pipeline.formats.method_labels import method_label
 
 ROW_HEIGHT = 35
 #: Marks rows at sub-query level; the line under the table says what it means.
@@ -112,7 +113,7 @@ _TITLES = {column.key: column.title for column in COLUMNS}
 USUAL = tuple(c.key for c in COLUMNS if c.key not in COST_COLUMNS and c.key not in STATISTICS[1:])
 #: On a phone the figures come right after the name.
 _NARROW_FIRST = ("rank", "retriever", "new", "old", "lift", "move")
-_NARROW_WIDTHS = {"rank": 38, "retriever": 170, "new": 57, "old": 57}
+_NARROW_WIDTHS = {"rank": 38, "retriever": 196, "new": 57, "old": 57}
 
 
 def _notes(row: dict[str, Any]) -> str:
@@ -155,7 +156,9 @@ def as_shown(board: pl.DataFrame, ground: Ground, *, narrow: bool = False) -> pl
     Args:
         board: rows of ``ranked``, filtered and ordered; ``pinned`` where some may be.
         ground: theme of the drawings.
-        narrow: on a phone a mark alone says sub-query, and names that occur in several rows say the method.
+        narrow: on a phone a mark alone says sub-query.
+
+    Names that occur in several rows say the method.
     """
     several = board.select("retriever", "level").is_duplicated().to_list()
     asked = f" {SUB_QUERY_MARK}" if narrow else f" · {SUB_QUERIES}"
@@ -163,7 +166,7 @@ def as_shown(board: pl.DataFrame, ground: Ground, *, narrow: bool = False) -> pl
     rows = board.iter_rows(named=True)
     shown: dict[str, list[Any]] = {column.key: [] for column in COLUMNS}
     for row, repeated in zip(rows, several, strict=True):
-        method = row["method"] if not row["contract"] else f"{row['method']} ({row['contract']})"
+        method = method_label(row["method"], row["contract"] or "")
         reported = row["provenance"] == "reported"
         source = row["place"] if reported and row["place"] else row["provenance"]
         values = {
@@ -171,7 +174,7 @@ def as_shown(board: pl.DataFrame, ground: Ground, *, narrow: bool = False) -> pl
             "rank_change": row["rank_change"],
             "retriever": (f"{PIN_MARK} " if row.get("pinned") else "")
             + row["retriever"]
-            + (f" · {method}" if narrow and repeated else "")
+            + (f" · {method}" if repeated else "")
             + (asked if row["level"] == "sub-query" else ""),
             "move": row_dumbbell(row["old"], row["new"], low, high, ground),
             "old": _rounded(row["old"]),

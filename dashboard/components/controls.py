@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -160,13 +161,18 @@ def choose_arrangement(board: pl.DataFrame, of: str) -> Arrangement:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         sort = permalinks.select("Sort by", [str(s) for s in SortKey], PREFIX + "sort", str(SortKey.RANK))
         reverse = permalinks.switch("Reverse", PREFIX + "reverse")
-    names = pin_names(board)
+    names, keys = pin_names(board), pin_keys(board)
+    said = st.query_params.get_all(PIN)
+    if any(word in keys for word in said):
+        # An older link names the run that was the row's then.
+        st.query_params[PIN] = [keys.get(word, word) for word in said]
+    row_of = {key: run_id for run_id, key in keys.items()}
     pinned = described_several(
         "Pinned rows",
-        list(names),
+        list(row_of),
         key=PIN,
         default=[],
-        describe=lambda run_id: names[run_id],
+        describe=lambda key: names[row_of[key]],
         of=of,
         placeholder="none",
         help="They stay on top under every filter. Select a row of the table to pin it.",
@@ -180,7 +186,9 @@ def choose_arrangement(board: pl.DataFrame, of: str) -> Arrangement:
         [key for key in usual if key != "retriever"],
         format_func=lambda key: titles[key],
     )
-    return Arrangement(Filters(chosen, search), SortKey(sort), bool(reverse), tuple(columns), tuple(pinned))
+    return Arrangement(
+        Filters(chosen, search), SortKey(sort), bool(reverse), tuple(columns), tuple(row_of[key] for key in pinned)
+    )
 
 
 def pin_names(board: pl.DataFrame) -> dict[str, str]:
@@ -194,13 +202,31 @@ def pin_names(board: pl.DataFrame) -> dict[str, str]:
     return named
 
 
-def pin(run_id: str, of: str, *, pinned: bool) -> Callable[[], None]:
-    """A callback that pins a row, or lets it go."""
+def pin_keys(board: pl.DataFrame) -> dict[str, str]:
+    """Run id → what names its row in the address, whichever run of the retriever, method and setting is the newest."""
+    columns = ["method", "contract", "level", "provenance", "place"]
+    found = {}
+    for run_id, retriever, *row in board.select("run_id", "retriever_key", *columns).iter_rows():
+        digest = hashlib.sha256("\0".join(str(part or "") for part in row).encode()).hexdigest()
+        key = f"{retriever}~{digest[:8]}"
+        # Two rows may differ in the hash of what they were asked with alone.
+        found[run_id] = key if key not in found.values() else run_id
+    return found
+
+
+def pin(row: str, of: str, *, pinned: bool) -> Callable[[], None]:
+    """A callback that pins a row, or lets it go.
+
+    Args:
+        row: of ``pin_keys``.
+        of: what the board belongs to.
+        pinned: whether it is to be pinned.
+    """
 
     def apply() -> None:
         key = f"{PIN}_{of}"
-        others = [other for other in st.session_state.get(key, []) if other != run_id]
-        st.session_state[key] = [*others, run_id] if pinned else others
+        others = [other for other in st.session_state.get(key, []) if other != row]
+        st.session_state[key] = [*others, row] if pinned else others
 
     return apply
 

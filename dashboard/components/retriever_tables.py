@@ -11,6 +11,7 @@ from dashboard.components.board_table import SUB_QUERY_MARK
 from dashboard.components.cost import COSTS
 from dashboard.components.numbers import NONE, day, decimals_of, figure_text, points, size, whole
 from dashboard.retriever_reading import ReadRetriever, Standing
+from pipeline.formats.method_labels import method_label
 from pipeline.retrieval.contract import Preset
 from pipeline.retrieval.registry import RetrieverEntry, Source
 
@@ -24,8 +25,8 @@ _SOURCES = {
 
 
 def asked(row: dict[str, Any]) -> str:
-    """How the retriever was asked in a run: method and contract; a mark for sub-query level."""
-    method: str = row["method"] + (f" ({row['contract']})" if row["contract"] else "")
+    """How the retriever was asked in a run: method and what differs from the usual; a mark for sub-query level."""
+    method = method_label(row["method"], row["contract"] or "")
     return method + (f" {SUB_QUERY_MARK}" if row["level"] == "sub-query" else "")
 
 

@@ -19,6 +19,7 @@ from dashboard.components.untrusted import plain, web_address
 from dashboard.current_site import the_site
 from pipeline.formats.figures import significance_note
 from pipeline.formats.flag_words import flag_words
+from pipeline.formats.method_labels import method_label, method_words
 from store.access import benchmarks, retrievers, runs
 from store.records import BenchmarkRecord, RetrieverRecord, RunRecord
 
@@ -174,7 +175,7 @@ def facts_of(page: RunPage) -> list[tuple[str, str]]:
     reported = run.provenance == "reported"
     return [
         ("Benchmark", page.benchmark.name),
-        ("Method", run.method + (f" ({run.contract})" if run.contract else "")),
+        ("Method", method_words(run.method, run.contract or "")),
         ("Level", run.level),
         ("Family", retriever.family),
         ("Size", size(retriever.parameters)),
@@ -209,8 +210,12 @@ def links_of(page: RunPage) -> list[tuple[str, str]]:
 
 
 def run_title(page: RunPage) -> str:
-    """The retriever's name, and the level where it is not asked with whole queries."""
-    return page.retriever.name + (" · sub-queries" if page.run.level == "sub-query" else "")
+    """The retriever's name, the method where it is not the usual one, and the level where that is sub-queries."""
+    method = method_label(page.run.method, page.run.contract or "")
+    by_level = page.run.level == "sub-query"
+    usual = {method_label("full-doc", "")} | ({method_label("sub-query", "")} if by_level else set())
+    parts = [page.retriever.name, *([] if method in usual else [method]), *(["sub-queries"] if by_level else [])]
+    return " · ".join(parts)
 
 
 def remarks_of(page: RunPage, k: int) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import streamlit as st
 
 from dashboard import reading
 from dashboard.components import permalinks, viewport
-from dashboard.components.board import narrowed, ordered, pinned_first, ranked_for
+from dashboard.components.board import BoardView, narrowed, ordered, pinned_first, ranked_for
 from dashboard.components.board_table import as_text, board_table, visible_columns
 from dashboard.components.controls import (
     Arrangement,
@@ -19,6 +21,7 @@ from dashboard.components.controls import (
     choose_figure,
     cleared,
     pin,
+    pin_keys,
     unpin_all,
 )
 from dashboard.components.downloads import download_menu
@@ -27,7 +30,7 @@ from dashboard.components.failures import shown_errors
 from dashboard.components.findings import finding, reading_line
 from dashboard.components.method_table import show_method_table
 from dashboard.components.numbers import whole
-from dashboard.components.run_detail import read_run, retriever_link, run_title, show_run
+from dashboard.components.run_detail import RunPage, read_run, retriever_link, run_title, show_run
 from dashboard.components.theme import ground
 from dashboard.components.untrusted import plain
 from store.errors import NotFound
@@ -82,34 +85,44 @@ def rows_line(rows: pl.DataFrame, total: int, arrangement: Arrangement, of: str)
             st.button("Unpin all", type="tertiary", on_click=unpin_all(of), key="lb_unpin_all")
 
 
-def pin_button(run_id: str, of: str, pinned: bool) -> None:
+def pin_button(row: str, of: str, pinned: bool) -> None:
     """Pin the selected row, or let it go."""
     st.button(
         "Unpin it" if pinned else "Pin it on top",
         icon=":material/keep_off:" if pinned else ":material/keep:",
         type="tertiary",
-        on_click=pin(run_id, of, pinned=not pinned),
+        on_click=pin(row, of, pinned=not pinned),
         key="lb_pin_selected",
     )
 
 
-def detail(run_id: str, figure: Figure, rows: pl.DataFrame) -> None:
+def selected_line(page: RunPage, figure: Figure, board: pl.DataFrame, rows: pl.DataFrame) -> None:
+    """Which row is selected and what can be done with it: right over the table, whose end may be out of sight."""
+    run_id = page.run.id
+    st.markdown(f"**{plain(run_title(page))}**", width="content")
+    # A link may name a run that is no row of this board.
+    own = rows.filter(pl.col("run_id") == run_id)
+    if own.height:
+        pin_button(pin_keys(board)[run_id], str(figure.benchmark.id), bool(own["pinned"][0]))
+    st.page_link("pages/run.py", label="Open its page", icon=":material/link:", query_params={"run": run_id})
+    retriever_link(page)
+    st.caption("Details are under the table.", width="content")
+
+
+def detail(page: RunPage, figure: Figure) -> None:
     """The selected run under the table."""
+    st.divider()
+    st.subheader(plain(run_title(page)), anchor=False, width="content")
+    show_run(page, k=figure.k, key="lb_detail")
+
+
+def selected_run(run_id: str) -> RunPage | None:
+    """The selected run as everybody may see it; says so where it cannot be shown."""
     try:
-        page = read_run(run_id)
+        return read_run(run_id)
     except NotFound as error:
         st.caption(plain(str(error)))
-        return
-    st.divider()
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(plain(run_title(page)), anchor=False, width="content")
-        st.page_link("pages/run.py", label="Open its page", icon=":material/link:", query_params={"run": run_id})
-        retriever_link(page)
-        # A link may name a run that is no row of this board.
-        own = rows.filter(pl.col("run_id") == run_id)
-        if own.height:
-            pin_button(run_id, str(figure.benchmark.id), bool(own["pinned"][0]))
-    show_run(page, k=figure.k, key="lb_detail")
+        return None
 
 
 def select_run(shown: pl.DataFrame, position: int | None) -> str | None:
@@ -155,6 +168,12 @@ def page() -> None:
     if board.is_empty():
         empty_board(figure.benchmark)
         return
+    if figure.view in (BoardView.NEW, BoardView.LIFT) and board["new"].null_count() == board.height:
+        st.info(
+            f"{plain(figure.benchmark.title)} has no new labels, so there is nothing to show as “{figure.view}”: the "
+            "table shows the old figures."
+        )
+        figure = replace(figure, view=BoardView.OLD)
     every = ordered(ranked_for(board, figure.view), arrangement.sort, reverse=arrangement.reverse)
     rows = pinned_first(every, narrowed(every, arrangement.filters), arrangement.pinned)
     sentence = finding(figure, board)
@@ -167,6 +186,7 @@ def page() -> None:
     if rows.is_empty():
         st.info("No row passes these filters. Every row is still there: show all rows to see them.")
         return
+    chosen = st.container(horizontal=True, vertical_alignment="center", gap="small")
     columns = visible_columns(arrangement.columns, figure.view, ranked_for(board, figure.view), narrow=narrow)
     wanted = st.query_params.get(RUN)
     places = [i for i, run_id in enumerate(rows["run_id"].to_list()) if run_id == wanted]
@@ -200,8 +220,14 @@ def page() -> None:
             icon=":material/scatter_plot:",
             query_params={"cost_benchmark": figure.benchmark.name},
         )
-    if selected:
-        detail(selected, figure, rows)
+    opened = selected_run(selected) if selected else None
+    with chosen:
+        if opened is None:
+            st.caption("Select a row to pin it, to open its retriever and to see its details.", width="content")
+        else:
+            selected_line(opened, figure, board, rows)
+    if opened is not None:
+        detail(opened, figure)
 
 
 with shown_errors():

@@ -9,6 +9,7 @@ from dashboard.components.failures import show, shown_errors
 from dashboard.components.run_detail import headline_sentence, read_run, retriever_link, run_title, show_run
 from dashboard.components.run_exports import show_exports
 from dashboard.components.untrusted import plain
+from pipeline.formats.method_labels import method_title
 from store.errors import NotFound
 
 
@@ -38,7 +39,9 @@ def page() -> None:
         st.info(f"This run is {shown.run.state} and not on the leaderboard.")
     with st.container(gap="xxsmall"):
         st.title(plain(run_title(shown)), anchor=False)
-        st.caption(f"{plain(shown.run.method)} on {plain(shown.benchmark.title)} ({plain(shown.benchmark.name)})")
+        st.caption(
+            f"{plain(method_title(shown.run.method))} on {plain(shown.benchmark.title)} ({plain(shown.benchmark.name)})"
+        )
     retriever_link(shown)
     ks = sorted(set(shown.summaries["k"].to_list())) or [10]
     k = 10 if 10 in ks else ks[0]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from pipeline.formats.figures import NONE, figure_text, points
+from pipeline.formats.method_labels import method_label, method_words
 from pipeline.formats.tables import escape_latex
 from pipeline.scoring.rank_agreement import kendall_tau
 
@@ -106,17 +107,26 @@ def _pair(old: float | None, new: float | None, old_printed: str | None, new_pri
 
 
 def row_names(wide: pl.DataFrame) -> list[str]:
-    """Retriever names, with the method, setting or place where the name alone is not one row."""
+    """Retriever names, with the method, the place or the whole setting where the name alone is not one row."""
     names = wide["retriever"].to_list()
-    full = [
-        " · ".join(part for part in (name, method if method != "full-doc" else "", contract) if part)
-        for name, method, contract in wide.select("retriever", "method", "contract").iter_rows()
+    ways = list(wide.select("method", "contract").iter_rows())
+    repeated = _repeated(names)
+    chosen = [
+        f"{name} · {method_label(method, contract or '')}" if name in repeated else name
+        for name, (method, contract) in zip(names, ways, strict=True)
     ]
-    repeated = {name for name, times in Counter(names).items() if times > 1}
-    chosen = [long if name in repeated else name for name, long in zip(names, full, strict=True)]
-    again = {name for name, times in Counter(chosen).items() if times > 1}
+    again = _repeated(chosen)
     places = wide.select(pl.coalesce(pl.col("place").replace("", None), "provenance"))["place"].to_list()
-    return [f"{name} ({place})" if name in again else name for name, place in zip(chosen, places, strict=True)]
+    placed = [f"{name} ({place})" if name in again else name for name, place in zip(chosen, places, strict=True)]
+    still = _repeated(placed)
+    return [
+        f"{name} · {method_words(method, contract or '')} ({place})" if short in still else short
+        for short, name, (method, contract), place in zip(placed, names, ways, places, strict=True)
+    ]
+
+
+def _repeated(names: Sequence[str]) -> set[str]:
+    return {name for name, times in Counter(names).items() if times > 1}
 
 
 def run_names(board: pl.DataFrame) -> list[str]:
@@ -128,7 +138,7 @@ def run_names(board: pl.DataFrame) -> list[str]:
     found: list[str] = []
     taken: set[str] = set()
     for name, level, run_id in zip(row_names(board), board["level"], board["run_id"], strict=True):
-        shown = name if level == "query" or level in name else f"{name} · {level}"
+        shown = name if level == "query" or level in name.lower() else f"{name} · {level}"
         shown = shown if shown not in taken else f"{shown} ({run_id})"
         taken.add(shown)
         found.append(shown)

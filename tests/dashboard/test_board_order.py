@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.components.board import FILTERS, SortKey, filter_options, ordered, pinned_first, words
 from dashboard.components.board_table import COLUMNS, PIN_MARK
+from dashboard.components.controls import pin_keys
 from dashboard.current_site import use_site
 from pipeline.jobs.first_start import demo_run
 from pipeline.jobs.site import Site, open_site
@@ -220,7 +221,9 @@ def test_a_row_is_pinned_marked_and_let_go(filled: tuple[Site, list[str]]) -> No
     before = table(app)
     rank = before.set_index("retriever").loc["Three", "rank"]
     app.button(key="lb_pin_selected").click().run()
-    assert app.query_params["lb_pin"] in (ids[2], [ids[2]])
+    pins = app.query_params["lb_pin"]
+    row = pins if isinstance(pins, str) else pins[0]
+    assert row.startswith("three~"), "a pin names the row, not the run that is its newest now"
     assert names(app)[0] == f"{PIN_MARK} Three"
     assert table(app)["rank"].iloc[0] == rank, "pinning moved a rank"
     assert sorted(names(app)[1:]) == ["One", "Two"]
@@ -231,11 +234,50 @@ def test_a_row_is_pinned_marked_and_let_go(filled: tuple[Site, list[str]]) -> No
     assert names(app) == [f"{PIN_MARK} Three"]
     app.button(key="lb_all_rows").click().run()
     assert names(app)[0] == f"{PIN_MARK} Three", "pinned rows are no filter"
-    link = opened(lb_benchmark=DEMO, lb_pin=[ids[2]], run=ids[2])
-    pd.testing.assert_frame_equal(table(link), table(app))
+    for said in (row, ids[2]):
+        link = opened(lb_benchmark=DEMO, lb_pin=[said], run=ids[2])
+        pd.testing.assert_frame_equal(table(link), table(app))
     app.button(key="lb_pin_selected").click().run()
     pd.testing.assert_frame_equal(table(app), before)
     assert "lb_pin" not in app.query_params or not app.query_params["lb_pin"]
+
+
+def test_the_selected_row_is_named_over_the_table_with_what_can_be_done(filled: tuple[Site, list[str]]) -> None:
+    _, ids = filled
+
+    def places(app: AppTest) -> list[str]:
+        parts = ("key", "value")
+        said = [[node.type, *(str(getattr(node, part, "")) for part in parts)] for node in app._tree]
+        labels = [str(getattr(getattr(node, "proto", None), "label", "")) for node in app._tree]
+        return [" ".join([*words, label]) for words, label in zip(said, labels, strict=True)]
+
+    nobody = places(opened(lb_benchmark=DEMO))
+    assert any("Select a row to pin it" in place for place in nobody)
+    chosen = places(opened(lb_benchmark=DEMO, run=ids[2]))
+    table_at = next(i for i, place in enumerate(chosen) if "lb_table_" in place)
+    over = chosen[:table_at]
+    assert any("**Three**" in place for place in over)
+    assert any("lb_pin_selected" in place for place in over)
+    assert any("Open its page" in place for place in over)
+    assert any("Everything about Three" in place for place in over)
+
+
+def test_a_newer_run_of_a_pinned_row_stays_pinned() -> None:
+    row = {"retriever_key": "r", "method": "mftr", "contract": "card", "level": "query", "provenance": "measured"}
+    keys = [pin_keys(pl.DataFrame([row | {"run_id": run, "place": ""}])) for run in ("old", "new")]
+    assert keys[0]["old"] == keys[1]["new"]
+    other = pin_keys(pl.DataFrame([row | {"run_id": "x", "place": "", "method": "full-doc"}]))
+    assert other["x"] != keys[0]["old"]
+
+
+@pytest.mark.parametrize("view", ["new", "lift"])
+def test_a_board_without_new_labels_says_so_and_shows_the_old_figures(
+    filled: tuple[Site, list[str]], view: str
+) -> None:
+    app = opened(lb_benchmark="mftr-apibank@published", lb_view=view)
+    assert any("has no new labels" in str(info.value) for info in app.info)
+    assert "old" in table(app).columns
+    assert not any("has no new labels" in str(info.value) for info in opened(lb_benchmark=DEMO, lb_view=view).info)
 
 
 @pytest.mark.parametrize("pins", [["no-such-run"], ["no-such-run", "x"], [""]])

@@ -278,7 +278,7 @@ def test_a_phone_marks_sub_queries_and_says_the_method_of_repeated_names() -> No
         {"retriever": "B", "method": "y"},
     )  # fmt: skip
     assert as_shown(rows, Ground.LIGHT, narrow=True)["retriever"].to_list() == ["A ‡", "A", "B · x", "B · y"]
-    assert as_shown(rows, Ground.LIGHT)["retriever"].to_list() == ["A · sub-queries ‡", "A", "B", "B"]
+    assert as_shown(rows, Ground.LIGHT)["retriever"].to_list() == ["A · sub-queries ‡", "A", "B · x", "B · y"]
 
 
 def test_a_note_on_several_figures_names_them_all_once() -> None:

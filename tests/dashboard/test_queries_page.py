@@ -41,7 +41,7 @@ def test_names_say_the_level_once() -> None:
         base | {"run_id": "e", "retriever": "T", "method": "full-doc", "level": "query"},
     ]
     names = run_names(pl.DataFrame(rows))
-    assert names[:3] == ["R", "R · sub-query", "S · sub-query"]
+    assert names[:3] == ["R · Full-Doc", "R · Sub-query", "S · sub-query"]
     assert len(set(names)) == 5 and names[4].endswith("(e)")
 
 

@@ -40,7 +40,7 @@ def test_a_published_retriever_with_its_figures_and_its_base(site: Site, app: Ap
     opened(app, "tool-embed-4b")
     assert app.title[0].value == r"Tool\-Embed\-4B"
     table = app.dataframe[0].value
-    row = table[table["Asked with"] == "full-doc"].iloc[0]
+    row = table[table["Asked with"] == "Full-Doc"].iloc[0]
     assert row[["Rank", "Old", "New", "Lift", "Trained on it"]].tolist() == ["1 of 10", "52.0", "57.1", "+5.1", "yes"]
     text = said(app)
     assert "lifts its NDCG@10 by **5.1 points** on the one benchmark" in text
