@@ -17,10 +17,12 @@ from dashboard.components.document_view import side_by_side
 from dashboard.components.failures import show
 from dashboard.components.mftr_words import (
     METHOD_TITLES,
+    charge_sentence,
     field_table,
     parameter_table,
     rank_sentence,
     reason_sentence,
+    scaling_sentence,
     score_sentence,
 )
 from dashboard.components.numbers import NONE, points, whole
@@ -178,7 +180,8 @@ def _ranks(found: Explanation, query: OpenedQuery, run: LabRun, title: str, narr
     )
     table = field_table(found)
     if narrow:
-        text_table(table.select("Field", "Rank", "Share", "Score", "Weight"), label="Score and rank by each field")
+        short = [name for name in ("Field", "Rank", "Share", "Score", "Scaled", "Weight") if name in table.columns]
+        text_table(table.select(short), label="Score and rank by each field")
         with st.expander("Texts that matched"):
             _plain_table(table.select("Field", "The query asks", "The document says"))
     else:
@@ -189,7 +192,7 @@ def _ranks(found: Explanation, query: OpenedQuery, run: LabRun, title: str, narr
         if run.found.parameters is not None
         else "Nothing was learned: the score is the mean of the fields."
     )
-    st.caption(f"{score_sentence(found)} {ranked} {learned}")
+    st.caption(" ".join(text for text in (score_sentence(found), scaling_sentence(found), ranked, learned) if text))
     _penalty(found)
     if run.found.retriever_key == "bm25s":
         _printed_case()
@@ -201,10 +204,7 @@ def _penalty(found: Explanation) -> None:
         st.caption("The document states no parameters, so there is nothing to charge.")
         return
     with st.expander(f"Parameters and penalty · {whole(len(found.parameters))}", expanded=found.penalty > 0):
-        st.caption(
-            f"A parameter whose best argument scores below τ = {found.tau:.2f} counts as missing, the more the further "
-            "below; a missing required one costs more than an optional one. A query without arguments fills none."
-        )
+        st.caption(charge_sentence(found))
         text_table(parameter_table(found), label="Parameters of the tool and what each is charged", most_rows=12)
 
 

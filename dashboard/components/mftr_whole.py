@@ -27,6 +27,7 @@ from dashboard.components.mftr_words import (
 from dashboard.components.numbers import NONE, points, whole
 from dashboard.components.run_detail import text_table
 from dashboard.components.theme import ground
+from dashboard.components.untrusted import plain
 from dashboard.current_site import the_site
 from dashboard.field_reading import LabRun
 from pipeline import published
@@ -46,6 +47,7 @@ def show_whole(record: BenchmarkRecord, run: LabRun) -> None:
     """Draw it."""
     metric = permalinks.segments("Metric", METRICS, PREFIX + "metric", "NDCG", label_visibility="collapsed")
     figure_name = f"{metric}@10"
+    st.caption(average_sentence(record))
     narrow = viewport.is_narrow()
     known = field_reading.analyses(run.id)
     _weights(run, known.get(AnalysisKind.FIELDS))
@@ -61,6 +63,14 @@ def show_whole(record: BenchmarkRecord, run: LabRun) -> None:
         _masking(run, figures_by_row(known[AnalysisKind.MASKING], metric), figure_name, narrow)
     elif AnalysisKind.MASKING not in kinds_of(record):
         st.caption("Masking takes one key of a JSON document away; skills are Markdown, so there is none for them.")
+
+
+def average_sentence(record: BenchmarkRecord) -> str:
+    """Which mean the page's figures are, and whether the board's is another."""
+    said = "All figures on this page are means over queries (micro), as in the MFTR paper."
+    if record.headline == "micro":
+        return said
+    return f"{said} The leaderboard of {plain(record.title)} ranks by the {record.headline} average, which differs."
 
 
 def _weights(run: LabRun, figures: pl.DataFrame | None) -> None:
@@ -79,8 +89,8 @@ def _weights(run: LabRun, figures: pl.DataFrame | None) -> None:
     )
     with st.expander("What missing parameters cost"):
         st.caption(
-            "A parameter whose best argument scores below τ counts as missing; a missing one takes this much off the "
-            "score of its tool."
+            "A parameter that is wholly missing takes this much off the score of its tool. It counts as half missing "
+            "where its best argument scores τ, as more below and as less above; α says how sharply."
         )
         text_table(penalty_frame(learned), label="Threshold and charges of missing parameters by fold")
     printed = _printed_shares(run.found.retriever_key)

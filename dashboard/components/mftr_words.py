@@ -99,9 +99,36 @@ def reason_sentence(found: Explanation) -> str:
     return said + "."
 
 
+def is_scaled(found: Explanation) -> bool:
+    """Whether fields are weighed by other numbers than the retriever gave them."""
+    return any(abs(match.scaled - match.score) >= 0.0005 for match in found.fields if match.weight)
+
+
+def scaling_sentence(found: Explanation) -> str:
+    """What the scaled scores are; empty where scores are weighed as they are."""
+    if not is_scaled(found):
+        return ""
+    return (
+        "Scaled: how many standard deviations the score lies above the mean of all tools with the field, for this "
+        "query (z-score); this puts fields of different spread on one scale, and it is what is weighed."
+    )
+
+
+def charge_sentence(found: Explanation) -> str:
+    """How a score becomes a penalty."""
+    if not any(match.missing for match in found.parameters):
+        return "Nothing is charged here."
+    return (
+        f"Missing rises smoothly as the score of the best argument falls: 50 % where it is exactly τ = "
+        f"{number(found.tau, 2)}, towards 100 % below and 0 % above (a sigmoid). Penalty: that share of the charge "
+        "learned for required or for optional parameters. Without arguments every score is 0."
+    )
+
+
 def field_table(found: Explanation) -> pl.DataFrame:
-    """One row a field, as the paper's Table 4; texts are others'."""
+    """One row a field, as the paper's Table 4, with the scaled score where that is weighed; texts are others'."""
     rows = []
+    scaled = is_scaled(found)
     for match in found.fields:
         parameters = match.field is Field.PARAMETERS
         asked = "" if parameters else match.query_text
@@ -118,6 +145,7 @@ def field_table(found: Explanation) -> pl.DataFrame:
                 "The query asks": shortened(" ".join(asked.split()), _LONGEST_TEXT) or NONE,
                 "The document says": shortened(" ".join(says.split()), _LONGEST_TEXT) or NONE,
                 "Score": number(match.score),
+                **({"Scaled": number(match.scaled)} if scaled else {}),
                 "Rank": whole(match.rank),
                 "Weight": number(match.weight),
                 "Share": share_text(match.share),

@@ -16,10 +16,21 @@ from dashboard.charts.change_bars import change_bars
 from dashboard.charts.palette import Ground
 from dashboard.charts.recall_curves import recall_curves
 from dashboard.components.mftr_whole import most_changed, recall_sentence
-from dashboard.components.mftr_words import number, unused_fields, weight_frame, weight_sentence
+from dashboard.components.mftr_words import (
+    charge_sentence,
+    field_table,
+    number,
+    scaling_sentence,
+    score_sentence,
+    unused_fields,
+    weight_frame,
+    weight_sentence,
+)
 from dashboard.current_site import use_site
 from pipeline.jobs import durable, field_analyses, field_analysis_requests, mftr_explaining
 from pipeline.jobs.site import Site, open_site
+from pipeline.mftr.explain import Explanation, FieldMatch, ParameterMatch
+from pipeline.mftr.schema import Field
 from store.access import benchmarks
 from store.access import field_analyses as stored
 from store.access.mftr import FoldParameters, ParameterSet
@@ -128,6 +139,8 @@ def test_the_whole_benchmark_shows_weights_recall_fields_and_what_is_missing(lab
     for heading in ("What did each field come to weigh?", "How deep does one have to look?", "How good is each field"):
         assert heading in text
     assert "Which part of MFTR does the work?" not in text
+    # The board of the demo tools shows the mean of its domains' means, which is another figure.
+    assert "means over queries (micro)" in text and "ranks by the macro average, which differs" in text
     assert "Not computed yet for this run: the ablation, masked documents." in text
     assert "equirank mftr ablate" in text
     with lab.site.database.reading() as session:
@@ -196,3 +209,30 @@ def test_charts_and_their_words() -> None:
     assert "finds **10.0 points more**" in recall_sentence(curves, "MFTR")
     drawn = recall_curves(curves, "MFTR", "MiniLM", Ground.LIGHT)
     assert len(drawn.data) == 4
+
+
+def explained(scores: tuple[float, ...], scaled: tuple[float, ...], *parameters: ParameterMatch) -> Explanation:
+    fields = tuple(
+        FieldMatch(field, "asked", "said", score, weighed, 1 if score else None, 0.5, 0.25)
+        for field, score, weighed in zip(Field, scores, scaled, strict=True)
+    )
+    return Explanation("q", "t", 0, fields, parameters, 0.0, 0.0, 0.1, 1.0, 1, 9)
+
+
+def test_a_scaled_score_stands_beside_the_raw_one_and_is_explained() -> None:
+    raw, weighed = (0.364, 0.2, 0.0, 0.0), (4.032, 1.0, 0.0, 0.0)
+    found = explained(raw, weighed)
+    table = field_table(found)
+    assert table["Score"].to_list()[:2] == ["0.364", "0.200"] and table["Scaled"].to_list()[:2] == ["4.032", "1.000"]
+    assert all(f"× {cell} (" in score_sentence(found) for cell in table["Scaled"])
+    assert "z-score" in scaling_sentence(found)
+    plain = explained(raw, raw)
+    assert "Scaled" not in field_table(plain).columns and scaling_sentence(plain) == ""
+
+
+def test_what_a_parameter_is_charged_is_what_the_words_say() -> None:
+    at_threshold = ParameterMatch("city", True, "", 0.0, 0.5, 0.1)
+    said = charge_sentence(explained((1.0,) * 4, (1.0,) * 4, at_threshold))
+    assert "50 % where it is exactly τ = 0.00" in said and "sigmoid" in said
+    free = charge_sentence(explained((1.0,) * 4, (1.0,) * 4, ParameterMatch("city", True, "", 0.0, 0.0, 0.0)))
+    assert free == "Nothing is charged here."
