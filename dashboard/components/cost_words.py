@@ -60,8 +60,14 @@ def _undefeated(drawn: pl.DataFrame, kept: pl.DataFrame) -> str:
     )
 
 
-def left_out(board: pl.DataFrame, drawn: pl.DataFrame) -> str:
-    """How many rows are not in the plot, and whose they are."""
+def left_out(board: pl.DataFrame, drawn: pl.DataFrame, score: str) -> str:
+    """How many rows are not in the plot, whose they are, and whether any of them scores higher.
+
+    Args:
+        board: all rows of the board.
+        drawn: those that are drawn, with their ``score``.
+        score: the board's column that is drawn.
+    """
     missing = board.filter(~pl.col("run_id").is_in(drawn["run_id"].to_list()))
     if missing.is_empty():
         return ""
@@ -69,4 +75,10 @@ def left_out(board: pl.DataFrame, drawn: pl.DataFrame) -> str:
     listed = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
     rows = "1 of the" if missing.height == 1 else f"{whole(missing.height)} of the"
     verb = "is" if missing.height == 1 else "are"
-    return f"{rows} {whole(board.height)} rows {verb} not drawn, since the figure is not known: {plain(listed)}."
+    said = f"{rows} {whole(board.height)} rows {verb} not drawn, since the figure is not known: {plain(listed)}."
+    most = drawn["score"].max()
+    higher = 0 if most is None else missing.filter(pl.col(score) > most).height
+    if not higher:
+        return said
+    who = "It" if missing.height == 1 else f"{whole(higher)} of them"
+    return f"{said} {who} {'scores' if higher == 1 else 'score'} higher than all that are drawn."

@@ -110,7 +110,7 @@ def page() -> None:
     # "cpu (2 threads)" and "cpu (x86_64)" are one processor, with torch and without.
     if cost.measured and len({device.partition(" (")[0] for device in devices}) > 1:
         notes.append(f"Measured on different devices, so compare with care: {plain('; '.join(sorted(devices)))}.")
-    notes.append(left_out(board, drawn))
+    notes.append(left_out(board, drawn, str(view)))
     st.caption(" ".join(note for note in notes if note))
     shown = pl.DataFrame(
         {

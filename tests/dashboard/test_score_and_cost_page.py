@@ -113,8 +113,11 @@ def test_ties_in_cost_are_no_win() -> None:
 
 
 def test_rows_without_the_figure_are_counted() -> None:
-    board = pl.DataFrame({"run_id": ["0", "1", "2"], "retriever": ["A", "BM25", "BM25"]})
-    assert left_out(board, board.head(1)) == (
-        "2 of the 3 rows are not drawn, since the figure is not known: BM25."
-    )  # fmt: skip
-    assert left_out(board, board) == ""
+    board = pl.DataFrame(
+        {"run_id": ["0", "1", "2"], "retriever": ["A", "BM25", "BM25"], "new": [0.5, 0.4, 0.6], "old": [0.5, None, 0.4]}
+    )
+    drawn = board.head(1).with_columns(score="new")
+    said = "2 of the 3 rows are not drawn, since the figure is not known: BM25."
+    assert left_out(board, drawn, "old") == said
+    assert left_out(board, drawn, "new") == f"{said} 1 of them scores higher than all that are drawn."
+    assert left_out(board, board.with_columns(score="new"), "new") == ""
