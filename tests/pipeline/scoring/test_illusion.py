@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
-from pipeline.scoring.illusion import split_gain
+from pipeline.commands.comparison import _gain_frame
+from pipeline.scoring.gain_table import GAIN_TABLE
+from pipeline.scoring.illusion import share_is_meaningful, split_gain
 
 
 def test_part_of_the_gain_is_an_artifact():
@@ -44,3 +47,22 @@ def test_without_new_scores_there_is_no_share(base_new: float | None, tuned_new:
     split = split_gain(0.3, base_new, 0.4, tuned_new)
     assert (split.gain_new, split.share, split.artifact) == (None, None, None)
     assert "no scores" in split.why_undefined
+
+
+def test_no_percentage_of_next_to_nothing():
+    # As printed (no interval): the papers' gains, among them 4B on Code (+2.1) and SkillEq 0.6B (+3.3).
+    assert all(share_is_meaningful(gain, None) for gain in (0.0643, 0.0717, 0.021, 0.033, 0.244))
+    assert not any(share_is_meaningful(gain, None) for gain in (None, 0.0, 0.004, -0.02))
+    # As measured: the interval decides.
+    assert share_is_meaningful(0.011, 0.001)
+    assert not share_is_meaningful(0.011, -0.004)
+
+
+def test_the_shell_gives_no_such_percentage_either():
+    gains = [(0.0717, None), (0.011, -0.004)]
+    rows = [
+        dict.fromkeys(GAIN_TABLE)
+        | {"average": "macro", "gain_old": gain, "gain_old_low": low, "gain_new": 0.038, "share": 1 - 0.038 / gain}
+        for gain, low in gains
+    ]
+    assert _gain_frame(pl.DataFrame(rows, schema=GAIN_TABLE))["artifact share"].to_list() == ["47.0 %", "—"]
