@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import streamlit as st
 
-from dashboard import pair_reading, retriever_reading
+from dashboard import retriever_reading
 from dashboard.charts.dumbbell_plot import CONFIG, dumbbell_plot
 from dashboard.components import permalinks, viewport
 from dashboard.components.board_table import ROW_HEIGHT, SUB_QUERY_MARK
@@ -13,7 +13,7 @@ from dashboard.components.failures import show, shown_errors
 from dashboard.components.figure import draw_chart
 from dashboard.components.gain_words import pair_sentence, test_sentence
 from dashboard.components.numbers import whole
-from dashboard.components.query_links import explaining_links
+from dashboard.components.query_links import compare_link, explaining_links
 from dashboard.components.retriever_tables import (
     asked,
     came_from,
@@ -172,9 +172,6 @@ def by_domain(place: Standing, run_id: str, metric: str, k: int) -> None:
 
 def links(place: Standing, run_id: str) -> None:
     """From a run to the pages that explain it."""
-    board = pair_reading.pair_board(place.benchmark, place.stamp)
-    base = next((base for base, tuned in board.pairs if tuned == run_id), None)
-    base = base or next((other for other in board.runs if other != run_id), None)
     name = place.benchmark.name
     with st.container(horizontal=True, gap="medium"):
         st.page_link("pages/run.py", label="The run", icon=":material/link:", query_params={"run": run_id})
@@ -182,11 +179,7 @@ def links(place: Standing, run_id: str) -> None:
             label="On the leaderboard", icon=":material/leaderboard:",
             query_params={"lb_benchmark": name, "run": run_id},
         )  # fmt: skip
-        if base is not None:
-            st.page_link(
-                "pages/compare.py", label="Compare it", icon=":material/compare_arrows:",
-                query_params={"cmp_benchmark": name, "cmp_base": base, "cmp_tuned": run_id},
-            )  # fmt: skip
+        compare_link(place.benchmark, run_id)
     explaining_links(place.benchmark, read_run(run_id).run)
 
 

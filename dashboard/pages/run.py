@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard.components import permalinks
 from dashboard.components.failures import show, shown_errors
+from dashboard.components.query_links import compare_link, explaining_links
 from dashboard.components.run_detail import headline_sentence, read_run, retriever_link, run_title, show_run
 from dashboard.components.run_exports import show_exports
 from dashboard.components.untrusted import plain
@@ -42,7 +43,18 @@ def page() -> None:
         st.caption(
             f"{plain(method_title(shown.run.method))} on {plain(shown.benchmark.title)} ({plain(shown.benchmark.name)})"
         )
+    public = shown.run.visibility == "public" and shown.run.state == "published"
     retriever_link(shown)
+    explaining_links(shown.benchmark, shown.run)
+    if public:
+        compare_link(shown.benchmark, shown.run.id)
+    else:
+        st.caption(
+            "These pages open with this run chosen for whoever has its link. Comparing it with another run, and its "
+            "place on the leaderboard, come with publishing it."
+            if shown.run.ranking_artifact is not None
+            else "Comparing it with another run, and its place on the leaderboard, come with publishing it."
+        )
     ks = sorted(set(shown.summaries["k"].to_list())) or [10]
     k = 10 if 10 in ks else ks[0]
     if len(ks) > 1:
@@ -54,7 +66,7 @@ def page() -> None:
         st.markdown(sentence)
     show_run(shown, k=int(k), key="run")
     show_exports(shown)
-    if shown.run.visibility == "public" and shown.run.state == "published":
+    if public:
         permalinks.leaderboard_link(
             label=f"See it on the leaderboard of {plain(shown.benchmark.name)}",
             icon=":material/leaderboard:",

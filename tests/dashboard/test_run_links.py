@@ -1,0 +1,73 @@
+"""From a run's page to the pages that explain it, with the run chosen there; a private run's links carry its token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import parse_qs
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pipeline.jobs.site import Site
+from store.access import runs
+from store.models import Visibility
+from tests.dashboard.dashboard_app import open_page
+
+DEMO = "demo-tools@1"
+
+
+def linked(app: AppTest) -> dict[str, dict[str, list[str]]]:
+    """Label of every page link → its query parameters."""
+    return {link.proto.label: parse_qs(link.proto.query_string) for link in app.get("page_link")}
+
+
+def test_a_private_runs_pages_open_for_whoever_has_its_link_and_for_nobody_else(
+    site: Site, app: AppTest, submitted: Callable[..., str]
+) -> None:
+    submitted("Other")
+    run_id = submitted("Mine", publish=False)
+    with site.database.reading() as session:
+        token = runs.get(session, run_id).private_token or ""
+    found = linked(open_page(app, "run", run=run_id, token=token))
+    assert "Compare it" not in found
+    assert any("come with publishing it" in str(said.value) for said in app.caption)
+    for label, page, key in (
+        ("Equivalent ranks", "equivalent_ranks", "er_run"),
+        ("Most-changed queries", "queries", "q_run"),
+    ):
+        query = {name: values[0] for name, values in found[label].items()}
+        assert query[key] == run_id and query["token"] == token
+        opened = open_page(app, page, **query)
+        assert not opened.warning
+        assert [box.value for box in opened.multiselect if box.key.startswith(key)] == [[run_id]]
+        del query["token"]
+        guessed = open_page(AppTest.from_file(app._script_path, default_timeout=60), page, **query)
+        assert [str(said.value) for said in guessed.warning if "cannot be shown" in str(said.value)]
+        assert [box.value for box in guessed.multiselect if box.key.startswith(key)] == [[]]
+        assert "Mine" not in str([box.options for box in guessed.multiselect])
+
+
+def test_after_publishing_the_links_choose_this_run_and_the_comparison_opens(
+    site: Site, app: AppTest, submitted: Callable[..., str]
+) -> None:
+    others = [submitted(f"Other {n}") for n in range(3)]
+    run_id = submitted("Mine", publish=False)
+    with site.database.session() as session:
+        runs.publish(session, run_id, visibility=Visibility.PUBLIC)
+    found = linked(open_page(app, "run", run=run_id))
+    assert found["Compare it"]["cmp_tuned"] == [run_id]
+    assert found["Compare it"]["cmp_base"][0] in others
+    ranks = open_page(
+        app, "equivalent_ranks", **{name: values[0] for name, values in found["Equivalent ranks"].items()}
+    )
+    assert [box.value for box in ranks.multiselect if box.key.startswith("er_run")] == [[run_id]]
+
+
+@pytest.mark.parametrize("publish", [True, False])
+def test_a_run_that_is_alone_offers_no_comparison(
+    site: Site, app: AppTest, submitted: Callable[..., str], publish: bool
+) -> None:
+    run_id = submitted("Alone", publish=publish)
+    with site.database.reading() as session:
+        token = runs.get(session, run_id).private_token or ""
+    assert "Compare it" not in linked(open_page(app, "run", run=run_id, token=token))
