@@ -80,7 +80,7 @@ def fine_tuned(site: Site, submitted: Submit) -> tuple[str, str]:
 def test_the_papers_illusion(site: Site, app: AppTest) -> None:
     sound(open_page(app, "illusion", ill_benchmark="tooleq@published"))
     frame = table(app)
-    small, big = "Tool-Embed-0.6B −", "Tool-Embed-4B −"
+    small, big = "Tool-Embed-0.6B · Full-Doc −", "Tool-Embed-4B · Full-Doc −"
     assert cell(frame, small, "Macro average", "Artifact") == "30.6 %"
     assert cell(frame, big, "Macro average", "Artifact") == "47.0 %"
     assert cell(frame, small, "Macro average", "Gain, old") == "+6.4"
