@@ -91,6 +91,7 @@ def retrieve(
 
     if mftr and method_preset:
         raise UsageError("--mftr and --method-preset name the same thing: give one of them")
+    _refuse_idle(method, positives, llm, budget, (standardizer, rewriter))
     request = EvaluationRequest(
         benchmark=benchmark,
         model=model,
@@ -113,6 +114,20 @@ def retrieve(
         _to_file(request, out, format, quiet)
     else:
         _to_store(request, format, quiet)
+
+
+def _refuse_idle(method: str, positives: str, llm: str, budget: float | None, texts: tuple[str, str]) -> None:
+    """Refuse options that the method would pass over: their user expects another run than the one that came."""
+    from pipeline.errors import UsageError
+    from pipeline.jobs.field_methods import LLM, FieldMethod
+
+    if positives != "ground_truth" and method != "adapter":
+        raise UsageError(f"the positives mean nothing to the method {method}: they are the adapter's")
+    found = FieldMethod(method) if method in list(FieldMethod) else None
+    asks = found is not None and (found.needs.asks or LLM in texts)
+    if not asks and (llm or budget is not None):
+        how = "; --standardizer llm and --rewriter llm ask one" if found is not None else ""
+        raise UsageError(f"no language model is asked here, so --llm and --budget mean nothing: leave them out{how}")
 
 
 def _to_file(request: EvaluationRequest, out: Path, format: ReportFormat, quiet: bool) -> None:

@@ -201,7 +201,10 @@ def resolve_options(settings: Settings, request: EvaluationRequest) -> tuple[Mod
     if isinstance(method, Method):
         for name in ("method_preset", "standardizer", "rewriter", "weights"):
             if getattr(request, name):
-                raise UsageError(f"the {name.replace('_', ' ')} means nothing to the method {method}: leave it out")
+                means = "mean" if name == "weights" else "means"
+                raise UsageError(
+                    f"the {name.replace('_', ' ')} {means} nothing to the method {method}: leave the option out"
+                )
     if isinstance(method, FieldMethod) and method.needs.dense and not model.entry.dense:
         raise UsageError(f"{method} is defined for embeddings and {model.entry.name} has none: choose a dense model")
     return model, method, model.contract(request.preset, instruction=request.instruction)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pipeline.benchmark import Benchmark
+from pipeline.errors import MftrError
 from pipeline.jobs import field_texts
 from pipeline.jobs.field_texts import Origin
 from pipeline.jobs.site import Site
@@ -119,7 +120,12 @@ def store(site: Site, version_id: int, target: RunTarget, made: Made, llm: str, 
         llm: the language model; "" for rules and original queries.
         person: whose it is.
         label: the owner's words.
+
+    Raises:
+        MftrError: the language model gave no valid answer at all; a run over that would be 0 from end to end.
     """
+    if llm:
+        _require_answers(made, llm)
     usage = made.usage
     if llm:
         counts = {"llm_calls": usage.calls, "llm_seconds": usage.seconds, "llm_cost": usage.cost}
@@ -132,3 +138,16 @@ def store(site: Site, version_id: int, target: RunTarget, made: Made, llm: str, 
     if made.kind == "tools":
         return field_texts.store_tools(site, version_id, target, made.tools, origin, **common).id  # type: ignore[arg-type]
     return field_texts.store_queries(site, version_id, target, made.queries, origin, **common).id  # type: ignore[arg-type]
+
+
+def _require_answers(made: Made, llm: str) -> None:
+    """Refuse texts in which nothing at all was answered: the model is at fault then, not the tools or queries."""
+    blank = {tool_id for tool_id, failed in made.field_failures.items() if len(failed) == len(Field)}
+    if made.queries or any(tool.tool_id not in blank for tool in made.tools) or not made.failures:
+        return
+    verb = "standardize" if made.kind == "tools" else "rewrite"
+    raise MftrError(
+        f"{llm} gave no valid answer for any of {len(made.failures):,} {made.kind}, so nothing can be ranked; the "
+        f"last: {list(made.failures.values())[-1]}. Choose another model, or ask again with `equirank mftr {verb} "
+        "--retry-failed`"
+    )

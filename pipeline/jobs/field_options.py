@@ -88,7 +88,8 @@ def plain_options(settings: Settings, request: EvaluationRequest, method: FieldM
         ("weights", request.weights, needs.learns),
     ):
         if said and not used:
-            raise UsageError(f"the {name} means nothing to the method {method}: leave it out")
+            means = "mean" if name == "weights" else "means"
+            raise UsageError(f"the {name} {means} nothing to the method {method}: leave the option out")
     if request.instruction and needs.fields:
         raise UsageError(f"{method} makes queries of its own; instructions mean nothing to it: leave them out")
     tools = (request.standardizer or RULES) if needs.tools else ""

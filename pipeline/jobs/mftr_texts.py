@@ -28,6 +28,7 @@ from pipeline.mftr.files import (
     write_rewritten,
     write_standardized,
 )
+from pipeline.mftr.learned_parameters import published_folds
 from pipeline.retrieval.documents import run_target
 from pipeline.retrieval.progress import ProgressCallback
 from store.access import benchmarks, mftr
@@ -298,6 +299,7 @@ def import_files(
         request = EvaluationRequest(benchmark, model, preset=preset)
         spec, _, contract = resolve_options(site.settings, request)
         read = read_weights(weights, load_benchmark(site, version.id), spec.entry, weights_of)
+        published_folds(read, queries.queries)  # for its refusal of queries without a fold
         folds = tuple(stored_parameters(number, fold) for number, fold in enumerate(read))
         source = ParameterSource.IMPORTED
         set_id = mftr.parameter_set_id(version.id, contract.hash, tools_id, queries_id, {}, source, folds)

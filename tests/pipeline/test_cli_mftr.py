@@ -220,3 +220,38 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(equirank: Run,
         for out, said in ((tmp_path / "none" / "x", "there is no folder"), (tmp_path, "is a folder; name a file")):
             done = equirank(*verb, *given, "--out", str(out))
             assert done.returncode == 2 and said in done.stderr, (verb, done.stderr)
+
+
+def test_options_that_the_method_passes_over_are_refused(equirank: Run, folder: Path, tmp_path: Path) -> None:
+    given = ("retrieve", "-b", str(folder), "-m", "bm25", "--out", str(tmp_path / "run"))
+    for options, said in (
+        (("--llm", LLM), "--llm and --budget mean nothing"),
+        (("--method", "mftr", "--llm", LLM, "--budget", "1"), "--standardizer llm and --rewriter llm ask one"),
+        (("--method", "mftr", "--positives", "equivalents"), "the positives mean nothing to the method mftr"),
+        (("--weights", "x"), "the weights mean nothing to the method full-doc"),
+    ):
+        done = equirank(*given, *options)
+        assert done.returncode == 2 and said in done.stderr, (options, done.stderr)
+
+
+@pytest.mark.slow
+def test_imported_weights_need_queries_with_folds(equirank: Run, tmp_path: Path) -> None:
+    tools, queries, weights = (tmp_path / name for name in ("tools.jsonl", "queries.jsonl", "weights.json"))
+    assert equirank("mftr", "standardize", "-b", DEMO, "--out", str(tools)).returncode == 0
+    assert equirank("mftr", "rewrite", "-b", DEMO, "--out", str(queries)).returncode == 0
+    fold = {"base_weight": [[1, 0, 0, 0]], "base_bias": [0], "tau": 0, "w_req": 0, "w_opt": 0, "alpha": 15}
+    weights.write_text(json.dumps({"demo-tools": {"bm25__0": {"0": fold}}}))
+    files = ("--standardized", str(tools), "--rewritten", str(queries), "--weights", str(weights))
+    done = equirank("mftr", "import", "-b", "demo-tools", "-m", "bm25", *files)
+    assert done.returncode == 1 and "have no test_fold from 0 to 0" in done.stderr, done.stderr
+
+
+@pytest.mark.slow
+def test_a_model_that_answers_nothing_makes_no_run(equirank: Run) -> None:
+    with LlmServer(lambda body: "I would rather not.") as server:
+        llm = {"EQUIRANK_LLM_BASE_URL": server.url, "EQUIRANK_LLM_ATTEMPTS": "1"}
+        done = equirank(
+            "retrieve", "-b", "demo-skills", "-m", "bm25", "--method", "mftr", "--rewriter", "llm",
+            "--llm", "openai/gpt-4o-mini", "--budget", "1", **llm,
+        )  # fmt: skip
+    assert done.returncode == 1 and "gave no valid answer for any of 59 queries" in done.stderr, done.stderr
