@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline.baselines.result import BaselineResult, Failed, method_hash
 from pipeline.benchmark import Benchmark
-from pipeline.errors import UsageError
+from pipeline.errors import JudgeError, UsageError
 from pipeline.formats.messages import plural
 from pipeline.llm.asking import ask_all, pending_count, total_usage, usage_of
 from pipeline.llm.prompts import load_prompt
@@ -198,7 +198,7 @@ def retrieve_easytool(
     Raises:
         BudgetExceeded: before a call that could exceed the budget; call again to go on.
         Cancelled: on request.
-        JudgeError: the language model cannot be asked at all.
+        JudgeError: the language model cannot be asked at all, or condensed no tool.
         ModelError: the retriever cannot be loaded or used.
         UsageError: the depth is below 1.
     """
@@ -210,6 +210,12 @@ def retrieve_easytool(
     concise = condense(documents, texts.target.tools.ids, asker, llm, settings, progress=progress, cancelled=cancelled)
     if concise.pending:
         return BaselineResult(None, concise.pending, concise.failures, concise.usage)
+    asked = sum(bool(document.strip()) for document in documents)
+    if asked and len(concise.failures) == asked:
+        raise JudgeError(
+            f"{llm} condensed none of {asked:,} tools, so this would be Full-Doc under the name of EasyTool; the last: "
+            f"{concise.failures[-1].reason}. Choose another model"
+        )
     searched = replace(texts, documents=[contract.document(text) for text in concise.texts])
     found = search_texts(searched, model, contract, depth, cache=cache, progress=progress, cancelled=cancelled)
     notes = [

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.baselines.easytool import EasyToolSettings, concise_text, condense, retrieve_easytool
-from pipeline.errors import UsageError
+from pipeline.errors import JudgeError, UsageError
 from pipeline.retrieval.models import resolve_model
 from tests.pipeline.baselines.judge import LLM, Recorded, fenced, sensible
 from tests.pipeline.retrieval.small import benchmark, ranking
@@ -63,6 +63,17 @@ def test_a_tool_that_fails_is_recorded_and_searched_verbatim(failing):
     assert ranking(found.retrieval) == {"q1": ["rain"], "q2": ["mail"]}
     texts = condense(list(TOOLS.values()), list(TOOLS), Recorded(partly), LLM).texts
     assert texts[0] == TOOLS["mail"] and texts[1].startswith("Weather\n1. Forecast") and texts[2] == ""
+
+
+def test_a_model_that_condenses_nothing_makes_no_run():
+    # Every tool would be searched verbatim: Full-Doc under another name.
+    with pytest.raises(JudgeError, match="condensed none of 2 tools"):
+        retrieve_easytool(
+            benchmark(TOOLS, QUERIES),
+            resolve_model("bm25"),
+            Recorded(lambda question: {"purpose": "", "functions": []}),
+            LLM,
+        )
 
 
 def test_answers_that_name_nothing_are_failures():
