@@ -104,7 +104,7 @@ def rank_cdf(panels: Sequence[Panel], k: int, ground: Ground, *, narrow: bool = 
                 row=row,
                 col=column,
             )
-            of = f" (n = {curve['n'][0]})" if few else ""
+            of = f", n {curve['n'][0]}" if few else ""
             ends.append((shares[-1], f"{words} {shares[-1]:.0f}{of}", paint))
         spots = kept_apart([end for end, _, _ in ends], _GAP, 2, 98)
         for spot, (_, words, paint) in zip(spots, ends, strict=True):
