@@ -22,11 +22,11 @@ _GAP = 6.5
 #: A curve over less than this share of a panel's queries is drawn thin and says over how many.
 _FEW = 0.5
 
-#: Target → (words, words in a narrow panel).
+#: Target → words, the same in every panel.
 NAMES = {
-    "equivalent": ("best equivalent", "equivalent"),
-    "truth": ("ground truth", "label"),
-    "negative": ("random tool", "random"),
+    "equivalent": "best equivalent",
+    "truth": "ground truth",
+    "negative": "random tool",
 }
 
 
@@ -86,7 +86,7 @@ def rank_cdf(panels: Sequence[Panel], k: int, ground: Ground, *, narrow: bool = 
             curve = panel.curves.filter(pl.col("target") == target).sort("rank")
             if curve.is_empty():
                 continue
-            words = NAMES[target][narrow or across > 2]
+            words = NAMES[target]
             shares = (100 * curve["fraction"]).to_list()
             few = curve["n"][0] < _FEW * most
             figure.add_scatter(
@@ -96,7 +96,7 @@ def rank_cdf(panels: Sequence[Panel], k: int, ground: Ground, *, narrow: bool = 
                 line={"color": paint, "dash": dash, "width": 1.0 if few else width},
                 opacity=0.6 if few else 1.0,
                 hovertext=[
-                    f"{escaped(panel.name)}, {NAMES[target][0]}: {points(fraction)} % in the top {rank} "
+                    f"{escaped(panel.name)}, {NAMES[target]}: {points(fraction)} % in the top {rank} "
                     f"({queries} of {n} queries)"
                     for rank, fraction, queries, n in curve.select("rank", "fraction", "queries", "n").iter_rows()
                 ],

@@ -65,7 +65,7 @@ def score_scatter(
     points_ = gathered(changes, view)
     most = max(points_["queries"].max() or 1, 1)  # type: ignore[type-var]
     figure = go.Figure()
-    lay_out(figure, shades, height=HEIGHT, left=52, right=12, top=12)
+    lay_out(figure, shades, height=HEIGHT, left=52, right=12, top=52)
     figure.add_shape(
         type="line", x0=0, y0=0, x1=100, y1=100, line={"color": shades.muted, "width": 1, "dash": "dot"}, layer="below"
     )
@@ -88,9 +88,10 @@ def score_scatter(
             hoverinfo="text",
         )
     counts = {outcome: int((changes[f"outcome_{view}"] == outcome).sum()) for outcome in paints}
-    for outcome, x, y, anchor in (("win", 3, 96, "left"), ("loss", 97, 4, "right")):
+    # Above the plot: inside it they would cover dots.
+    for outcome, above in (("win", 24), ("loss", 4)):
         figure.add_annotation(
-            x=x, y=y, xanchor=anchor, showarrow=False, bgcolor=shades.ground, borderpad=2,
+            x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom", yshift=above, showarrow=False,
             text=f"<b>{whole(counts[outcome])}</b> better with the {'second' if outcome == 'win' else 'first'} run",
             font={"color": paints[outcome], "size": 13},
         )  # fmt: skip

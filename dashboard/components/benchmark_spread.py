@@ -16,6 +16,7 @@ from dashboard.components.figure import draw_chart
 from dashboard.components.numbers import NONE, points, whole
 from dashboard.components.run_detail import text_table
 from dashboard.components.theme import ground
+from dashboard.components.untrusted import plain
 from pipeline.retrieval.document_tokens import READ_TOKENS, TOKENIZER
 from pipeline.scoring.benchmark_distributions import Spread, quantile, spread_of
 from store.records import BenchmarkRecord
@@ -30,15 +31,16 @@ _QUARTERS = {"quarter": 0.25, "median": 0.5, "three quarters": 0.75, "longest": 
 
 
 def show_spread(record: BenchmarkRecord, records: Sequence[BenchmarkRecord]) -> None:
-    """Draw the section; nothing for a benchmark without content.
+    """Draw the section; for a benchmark without content, which stored ones have it.
 
     Args:
         record: of the card.
         records: every stored version.
     """
-    if not record.has_content:
-        return
     st.subheader("How labels and documents are spread", anchor=False)
+    if not record.has_content:
+        _elsewhere(record, records)
+        return
     found = benchmark_reading.distributions(record)
     if found is None:
         st.caption(
@@ -53,6 +55,23 @@ def show_spread(record: BenchmarkRecord, records: Sequence[BenchmarkRecord]) -> 
         with place:
             _counts(found, spread, record)
     _lengths(record, found, records)
+
+
+def _elsewhere(record: BenchmarkRecord, records: Sequence[BenchmarkRecord]) -> None:
+    """Why there is nothing to count here, and the cards that have these charts."""
+    counted = [other for other in records if other.has_content and benchmark_reading.distributions(other) is not None]
+    st.markdown(
+        f"The queries, labels and documents of {plain(record.title)} are not stored here, so combinations, equivalents "
+        "and documentation length cannot be counted."
+        + (" These benchmarks are stored and have the charts:" if counted else "")
+    )
+    if counted:
+        with st.container(horizontal=True, gap="medium"):
+            for other in counted:
+                st.page_link(
+                    "pages/benchmarks.py", label=plain(other.name), icon=":material/bar_chart:",
+                    query_params={"bm_benchmark": other.name},
+                )  # fmt: skip
 
 
 def _counts(found: pl.DataFrame, spread: Spread, record: BenchmarkRecord) -> None:

@@ -76,9 +76,9 @@ class Arrangement:
 
 
 def choose_benchmark(
-    records: Sequence[BenchmarkRecord], *, key: str = PREFIX + "benchmark", width: int = 276, brief: bool = False
+    records: Sequence[BenchmarkRecord], *, key: str = PREFIX + "benchmark", width: int = 276, brief: bool = True
 ) -> BenchmarkRecord:
-    """The benchmark version; the first choice is the newest board of ToolEq, else the first there is."""
+    """The benchmark version by its title: counts would be cut; the newest board of ToolEq first, where there is one."""
     first = next((record.name for record in records if record.slug == "tooleq"), records[0].name)
     return choose_version(records, key, first, brief=brief, label_visibility="collapsed", width=width)
 

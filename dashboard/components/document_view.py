@@ -7,17 +7,20 @@ into the page as a text node, so there is no markup to escape from.
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import streamlit as st
 
-from pipeline.scoring.document_differences import document_differences
+from pipeline.scoring.document_differences import Segment, document_differences
 
 #: Characters of one document that are shown; the benchmark's download has all of it.
 MOST_SHOWN = 60_000
 
 KEY = "documents"
+_INDENTATION = re.compile(r"(^\s+|\s*\n\s*|\s+$)")
 
 _CSS = """
 .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 1.5rem; font-family: var(--st-font); }
@@ -90,7 +93,16 @@ def sides(reference: tuple[str, str, str], other: tuple[str, str, str] | None) -
 @lru_cache(maxsize=256)
 def _compared(one: str, two: str) -> tuple[list[list[Any]], list[list[Any]]]:
     first, second = document_differences(one, two)
-    return [[s.text, s.differs] for s in first], [[s.text, s.differs] for s in second]
+    return _stretches(first), _stretches(second)
+
+
+def _stretches(segments: Sequence[Segment]) -> list[list[Any]]:
+    """``[text, differs]``; the white space between lines differs nowhere, as it is the layout's."""
+    found: list[list[Any]] = []
+    for segment in segments:
+        parts = _INDENTATION.split(segment.text) if segment.differs else [segment.text]
+        found += [[part, segment.differs and bool(part.strip())] for part in parts if part]
+    return found
 
 
 def _shown(text: str) -> str:

@@ -265,10 +265,8 @@ def _lists(run: LabRun, query: OpenedQuery, title: str, tool_id: str, narrow: bo
             | {name: [cell(tools, place) for place in range(depth)] for name, tools in sides.items()}
         )
     )
-    counts = [
-        f"{name} has {sum(_role(query, tool) != 'not valid' for tool in tools)} valid tools here"
-        for name, tools in sides.items()
-    ]
+    found = {name: sum(_role(query, tool) != "not valid" for tool in tools) for name, tools in sides.items()}
+    counts = [f"{name} has {n} valid {'tool' if n == 1 else 'tools'} here" for name, n in found.items()]
     st.caption(f"✓ the label, ≈ an equivalent, ◂ the chosen tool. {'; '.join(counts)}.")
 
 

@@ -251,7 +251,12 @@ def needs(query: OpenQuery) -> None:
         judged = card.equivalents.filter(pl.col("position") == need["position"])
         others = [tool for tool in judged["tool_id"] if tool != truth]
         if others:
-            text_table(equivalents_table(query, judged), key="q_equivalents", label="Tools judged for this need")
+            text_table(
+                equivalents_table(query, judged),
+                key="q_equivalents",
+                label="Tools judged for this need",
+                widths={"Tool": 200, "Reason": 520},
+            )
     else:
         others = card.tools.filter(role=Role.EQUIVALENT.value)["tool_id"].to_list()
         judged = card.equivalents.clear()
@@ -314,7 +319,8 @@ def combinations(query: OpenQuery) -> None:
     said = (
         "The label is the only valid one."
         if valid == 1
-        else f"{_counted(valid, 'valid one')}, the label first, then by RRF score."
+        else f"{_counted(valid, 'valid one')}, the label first, then by RRF score: the sum of 1 / (60 + rank) over its "
+        "tools, each ranked for its own need."
     )
     if failed:
         said += f" {whole(failed)} more did not pass and {'counts' if failed == 1 else 'count'} for nothing."

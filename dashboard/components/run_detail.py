@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 import streamlit as st
 
-from dashboard.components import permalinks
+from dashboard.components import permalinks, viewport
 from dashboard.components.board_table import ROW_HEIGHT
 from dashboard.components.downloads import download_menu
 from dashboard.components.numbers import NONE, day, decimals_of, figure_text, points, size, whole
@@ -114,6 +114,7 @@ def text_table(
     label: str | None = None,
     most_rows: int | None = None,
     order: Sequence[str] | None = None,
+    widths: Mapping[str, int] | None = None,
 ) -> None:
     """A table of texts, columns of figures to the right; nothing in it is read as markup.
 
@@ -123,10 +124,13 @@ def text_table(
         label: accessible name.
         most_rows: how many rows show before the table scrolls; None shows all.
         order: the columns' order on the page, where it is not the frame's.
+        widths: pixels of columns that would be clipped otherwise.
     """
     config = {
         name: st.column_config.TextColumn(
-            name, alignment="right" if all(_FIGURE.fullmatch(text or "") for text in frame[name]) else "left"
+            name,
+            alignment="right" if all(_FIGURE.fullmatch(text or "") for text in frame[name]) else "left",
+            width=(widths or {}).get(name),
         )
         for name in frame.columns
     }
@@ -160,6 +164,10 @@ def headline_sentence(page: RunPage, k: int) -> str:
     return f"**NDCG@{k}: {points(old)} → {points(new)}**, lift {lift} ({average} average)."
 
 
+#: The level of a run in words.
+LEVELS = {"query": "whole queries", "sub-query": "sub-queries that know the needs behind the query"}
+
+
 def facts_of(page: RunPage) -> list[tuple[str, str]]:
     """What is known of a run, in words."""
     run, retriever = page.run, page.retriever
@@ -175,8 +183,8 @@ def facts_of(page: RunPage) -> list[tuple[str, str]]:
     reported = run.provenance == "reported"
     return [
         ("Benchmark", page.benchmark.name),
-        ("Method", method_words(run.method, run.contract or "")),
-        ("Level", run.level),
+        ("Method", method_words(run.method, run.contract or "").replace("(card", "(as its model card says", 1)),
+        ("Asked with", LEVELS.get(run.level, run.level)),
         ("Family", retriever.family),
         ("Size", size(retriever.parameters)),
         ("Training", fine_tuned),
@@ -259,14 +267,18 @@ def show_run(page: RunPage, *, k: int, key: str) -> None:
             st.markdown("**Remarks**")
             for remark in remarks:
                 st.text(remark)
-    left, right = st.columns(2, gap="medium")
     facts = facts_of(page)
     half = (len([f for f in facts if f[1] and f[1] != NONE]) + 1) // 2
     shown = [f for f in facts if f[1] and f[1] != NONE]
-    with left:
-        facts_table(shown[:half])
-    with right:
-        facts_table(shown[half:])
+    if viewport.is_narrow():
+        # Two columns under each other would leave a gap between them.
+        facts_table(shown)
+    else:
+        left, right = st.columns(2, gap="medium")
+        with left:
+            facts_table(shown[:half])
+        with right:
+            facts_table(shown[half:])
     hashes = [(name, value) for name, value in hashes_of(page.run) if value]
     if hashes:
         with st.expander("Hashes"):

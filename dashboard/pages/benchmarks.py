@@ -252,7 +252,7 @@ def page() -> None:
         return
     overview(records)
     st.caption("Choose a row to open its card.")
-    chosen = choose_version(records, CHOSEN, first_card(records), label="Card of", width=420)
+    chosen = choose_version(records, CHOSEN, first_card(records), label="Card of", width=480)
     card(chosen, records)
 
 

@@ -181,7 +181,7 @@ def curve_texts(data: pl.DataFrame) -> pl.DataFrame:
         counts = dict(part.select("target", "queries").iter_rows())
         row = {"Run": str(run), "Rank at most": str(rank)}
         for target in Target:
-            row[f"{curves.NAMES[target.value][0].capitalize()}, %"] = points(shares.get(target.value))
+            row[f"{curves.NAMES[target.value].capitalize()}, %"] = points(shares.get(target.value))
         row["Queries with an equivalent by then"] = whole(counts.get(Target.EQUIVALENT.value))
         rows.append(row)
     return pl.DataFrame(rows)
@@ -298,7 +298,7 @@ def page() -> None:
     said = st.container()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         record = choose_version(
-            records, PREFIX + "benchmark", first_with_queries(records), label_visibility="collapsed",
+            records, PREFIX + "benchmark", first_with_queries(records), brief=True, label_visibility="collapsed",
             width="stretch" if narrow else 296,
         )  # fmt: skip
         if record.has_content:

@@ -47,7 +47,7 @@ def controls(narrow: bool) -> tuple[Figure, Arrangement, pl.DataFrame]:
         no_benchmarks()
         st.stop()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        benchmark = choose_benchmark(records, width=190 if narrow else 276, brief=narrow)
+        benchmark = choose_benchmark(records, width=190 if narrow else 276)
         stamp, found = choices_for(benchmark)
         if not narrow:
             figure = choose_figure(benchmark, found)

@@ -95,7 +95,7 @@ def page() -> None:
         if wanted:
             way = st.container(horizontal=True, vertical_alignment="center", gap="small", width="content")
         record = choose_version(
-            records, PREFIX + "benchmark", first_with_queries(records), label_visibility="collapsed",
+            records, PREFIX + "benchmark", first_with_queries(records), brief=True, label_visibility="collapsed",
             width="stretch" if narrow else 260,
         )  # fmt: skip
         if record.has_content:

@@ -42,6 +42,12 @@ _NARROW_ORDER = (
     "Trained on it", "Published",
 )  # fmt: skip
 
+#: All columns within a window of 1,280 pixels.
+_WIDTHS = {
+    "Benchmark": 190, "Asked with": 130, "Source": 110, "Rank": 80, "Old": 64, "New": 64, "Lift": 64, "Queries": 74,
+    "Coverage": 80, "Judged@K": 84, "Trained on it": 92, "Published": 90,
+}  # fmt: skip
+
 
 def nobody() -> None:
     """No retriever is named in the address."""
@@ -107,7 +113,12 @@ def figures(standing: list[Standing], titles: dict[int, str], metric: str, k: in
     table = figures_table(standing, titles)
     order = [name for name in _NARROW_ORDER if name in table.columns] if viewport.is_narrow() else None
     text_table(
-        table, key="rt_figures", label=f"{metric}@{k} on every benchmark, old and new", most_rows=MOST_ROWS, order=order
+        table,
+        key="rt_figures",
+        label=f"{metric}@{k} on every benchmark, old and new",
+        most_rows=MOST_ROWS,
+        order=order,
+        widths=None if viewport.is_narrow() else _WIDTHS,
     )
     levels = {level for place in standing for level in place.rows["level"].to_list()}
     marked = significance_note(

@@ -89,9 +89,9 @@ def test_a_card_says_that_a_job_is_still_counting(site: Site, app: AppTest) -> N
         assert DISTRIBUTIONS_NAME in benchmarks.get(session, "demo-tools@1").artifacts
 
 
-def test_printed_benchmarks_have_neither(site: Site, app: AppTest) -> None:
+def test_printed_benchmarks_have_no_charts(site: Site, app: AppTest) -> None:
     sound(open_page(app, "benchmarks", bm_benchmark="tooleq@published"))
-    assert [element.value for element in app.subheader] == ["ToolEq", "Cite"]
+    assert [element.value for element in app.subheader] == ["ToolEq", "How labels and documents are spread", "Cite"]
 
 
 @pytest.fixture
@@ -138,3 +138,17 @@ def test_reported_statistics_keep_the_digits_they_were_printed_with(site: Site, 
     shown = dict(zip(tables[0]["Statistic"], tables[0]["all"], strict=True))
     assert shown["Verified items a sub-query"] == "4.2"
     assert shown["Valid combinations a query"] == "5.3"
+
+
+def test_a_card_without_content_says_that_nothing_can_be_counted_and_where_it_can(site: Site, app: AppTest) -> None:
+    opened = open_page(app, "benchmarks", bm_benchmark="tooleq@published")
+    assert any("documentation length cannot be counted" in str(said.value) for said in opened.markdown)
+    with site.database.reading() as session:
+        counted = {
+            b.name for b in benchmarks.list_records(session) if b.has_content and DISTRIBUTIONS_NAME in b.artifacts
+        }
+    links = {link.proto.query_string.split("=")[1].replace("%40", "@") for link in opened.get("page_link")
+             if link.proto.query_string.startswith("bm_benchmark")}  # fmt: skip
+    assert links == counted
+    demo = open_page(app, "benchmarks", bm_benchmark="demo-tools@1")
+    assert not any("cannot be counted" in str(said.value) for said in demo.markdown)

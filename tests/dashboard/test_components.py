@@ -14,6 +14,7 @@ from dashboard.components.benchmark_choice import descriptions
 from dashboard.components.board import BoardView, Filters, SortKey, filter_options, narrowed, ordered
 from dashboard.components.board_table import as_shown, as_text, visible_columns
 from dashboard.components.controls import Figure, Scope
+from dashboard.components.document_view import sides
 from dashboard.components.downloads import parquet_bytes
 from dashboard.components.findings import finding
 from dashboard.components.numbers import MINUS, decimals_of, figure_text, points, size, whole
@@ -286,3 +287,14 @@ def test_a_note_on_several_figures_names_them_all_once() -> None:
     assert listed_figures(square, 10) == "NDCG and Comp@10, old and new, a and b"
     assert listed_figures(square[:1], 5) == "Comp@5 new, b"
     assert listed_figures([("NDCG", "old", "a"), ("Comp", "new", "a")], 10) == "NDCG@10 old, a; Comp@10 new, a"
+
+
+def test_indentation_is_no_difference_between_documents() -> None:
+    one = '{"a": 1, "name": "one"}'
+    two = '{"a": 1, "b": {"c": 2}, "name": "two"}'
+    for side in sides(("x", "r", one), ("y", "r", two)):
+        marked = [text for text, differs in side["segments"] if differs]
+        assert marked
+        assert not [text for text in marked if text != text.strip() or "\n" in text]
+    whole_text = "".join(text for text, _ in sides(("x", "r", one), ("y", "r", two))[1]["segments"])
+    assert whole_text == '{\n  "a": 1,\n  "b": {\n    "c": 2\n  },\n  "name": "two"\n}'

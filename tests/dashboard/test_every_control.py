@@ -65,7 +65,7 @@ VIEWS: tuple[tuple[str, dict[str, str]], ...] = (
 BESIDE_A_FILE = {"submit_k"}
 #: Buttons that undo every filter of their page at once, and what they leave alone: which figure, of which runs.
 UNDO = {
-    "lb_clear_all": ("benchmark", "view", "metric", "k", "over", "columns", "pin"),
+    "lb_clear_all": ("layout", "benchmark", "view", "metric", "k", "over", "columns", "pin"),
     "q_clear": ("benchmark", "run", "metric", "k", "need", "tool"),
 }
 #: A choice that these do not offer any more is forgotten, so the way back gives its first value.
