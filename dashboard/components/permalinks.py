@@ -79,6 +79,28 @@ def only_choice(label: str, key: str, value: str) -> None:
     link_notices.show_replaced(key, value)
 
 
+def page_number(pages: int, key: str) -> int:
+    """Which page of a list is open; draws the pages where there are several.
+
+    Args:
+        pages: how many there are.
+        key: name of the query parameter.
+    """
+    _check_link("Page", key, range(1, pages + 1), 1)
+    if int(st.session_state.get(key) or 1) > pages:
+        st.session_state[key] = 1
+    page = int(st.pagination(pages, key=key, bind=BIND)) if pages > 1 else 1
+    link_notices.show_replaced(key, page)
+    return min(page, pages)
+
+
+def unknown_choice(label: str, key: str, options: Iterable[str]) -> None:
+    """Say that a link names what is not offered, where the control for it is not drawn at all."""
+    said = st.query_params.get(key)
+    if said and said not in set(options):
+        link_notices.cannot_show(label)
+
+
 def pinned_select(label: str, options: Sequence[str], key: str, default: str, **how: Any) -> str:
     """A select box whose value is always in the address, the default too.
 

@@ -254,14 +254,9 @@ def _help(column: str, search: Search) -> str | None:
 def query_list(rows: pl.DataFrame, search: Search, domains: int) -> str | None:
     """The table with its pages; returns the id of the query that was just chosen."""
     pages = max(1, -(-rows.height // PAGE_ROWS))
-    key = PREFIX + "page"
-    if int(st.session_state.get(key) or 1) > pages:
-        st.session_state[key] = 1
     place = st.container()
-    page = 1
-    if pages > 1:
-        page = int(st.pagination(pages, key=key, bind="query-params"))
-    part = rows.slice((min(page, pages) - 1) * PAGE_ROWS, PAGE_ROWS)
+    page = permalinks.page_number(pages, PREFIX + "page")
+    part = rows.slice((page - 1) * PAGE_ROWS, PAGE_ROWS)
     shown = shown_columns(part, search, domains)
     narrow = viewport.is_narrow()
     if narrow:

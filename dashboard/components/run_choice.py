@@ -31,6 +31,9 @@ def choose_runs(
     """
     offered = query_reading.offered_runs(record, st.query_params.get_all(key), st.query_params.get(TOKEN))
     if not offered:
+        absent = len(set(st.query_params.get_all(key)))
+        if absent:
+            link_notices.left_out(label, absent)
         return []
     chosen = described_several(
         label, list(offered), key, list(offered)[:at_first], describe=lambda run_id: offered[run_id].name,

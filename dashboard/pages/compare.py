@@ -220,6 +220,8 @@ def page() -> None:
         return
     board = pair_reading.pair_board(benchmark, stamp)
     if len(board.runs) < 2:
+        for label, key in (("First run", "base"), ("Second run", "tuned")):
+            permalinks.unknown_choice(label, PREFIX + key, board.runs)
         st.info("There is only one run here: publish a second one to compare it with.")
         return
     base, tuned = choose_runs(board)

@@ -241,10 +241,8 @@ def behind(version: Content, record: BenchmarkRecord, found: Sequence[RunRanks],
     if rows.is_empty():
         return
     pages = max(1, -(-rows.height // PAGE_ROWS))
-    if int(st.session_state.get(PREFIX + "page") or 1) > pages:
-        st.session_state[PREFIX + "page"] = 1
     table = st.container()
-    page = int(st.pagination(pages, key=PREFIX + "page", bind="query-params")) if pages > 1 else 1
+    page = permalinks.page_number(pages, PREFIX + "page")
     part = rows.slice((page - 1) * PAGE_ROWS, PAGE_ROWS)
     with table:
         opened = behind_table(version, part, one, domains=len(record.domains))

@@ -193,6 +193,8 @@ def page() -> None:
     board = pair_reading.pair_board(benchmark, stamp)
     if mode == TWO_RUNS:
         if len(board.runs) < 2:
+            for label, key in (("Gains are measured from", "base"), ("Gain of", "tuned")):
+                permalinks.unknown_choice(label, PREFIX + key, board.runs)
             st.info("There is only one run here: publish a second one to compare it with.")
             return
         pairs = choose_two(board, stamp, int(k), metric)

@@ -55,6 +55,8 @@ def controls(benchmark: BenchmarkRecord, stamp: str, found: pl.DataFrame) -> tup
     if len(levels) > 1:
         level = permalinks.segments("Level", levels, PREFIX + "level", levels[0], label_visibility="collapsed")
         board = board.filter(pl.col("level") == level)
+    elif levels:
+        permalinks.only_choice("Level", PREFIX + "level", levels[0])
     views = {_VIEWS[view]: view for view in _VIEWS if board[str(view)].null_count() < board.height}
     if len(views) < 2:
         return board, next(iter(views.values()), BoardView.OLD), f"{metric}@{k}"

@@ -71,3 +71,30 @@ def test_a_run_that_is_alone_offers_no_comparison(
     with site.database.reading() as session:
         token = runs.get(session, run_id).private_token or ""
     assert "Compare it" not in linked(open_page(app, "run", run=run_id, token=token))
+
+
+@pytest.mark.parametrize(
+    ("page", "query"),
+    [
+        ("compare", {"cmp_benchmark": DEMO, "cmp_base": "HIDDEN"}),
+        ("illusion", {"ill_benchmark": DEMO, "ill_runs": "any two runs", "ill_tuned": "HIDDEN"}),
+    ],
+)
+def test_a_link_to_a_hidden_run_says_so_where_there_is_nothing_to_choose_from(
+    app: AppTest, submitted: Callable[..., str], page: str, query: dict[str, str]
+) -> None:
+    submitted("Alone")
+    hidden = submitted("Mine", publish=False)
+    opened = open_page(app, page, **{name: hidden if word == "HIDDEN" else word for name, word in query.items()})
+    assert [str(said.value) for said in opened.warning if "cannot be shown here" in str(said.value)]
+
+
+@pytest.mark.parametrize("number", ["999", "x"])
+def test_a_page_of_a_list_that_there_is_not_is_not_replaced_without_a_word(
+    app: AppTest, submitted: Callable[..., str], number: str
+) -> None:
+    submitted()
+    opened = open_page(app, "queries", q_benchmark=DEMO, q_page=number)
+    assert [str(said.value) for said in opened.warning] and opened.warning[0].value.startswith("Page: this link says")
+    fine = open_page(AppTest.from_file(app._script_path, default_timeout=60), "queries", q_benchmark=DEMO, q_page="2")
+    assert not fine.warning
