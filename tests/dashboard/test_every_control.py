@@ -200,7 +200,11 @@ def test_addresses_restore_every_control_and_every_choice_can_be_undone(
             address[name] = written(now)
         link = opened(page, address)
         assert by_key(link, key).value == now.value, f"the link forgets {key}"
-        assert content(link) == changed, f"the link with another {key} shows something else"
+        shown = content(link)
+        if key in CHANGES_WHAT_IS_OFFERED:
+            # The first link's other words are in this one too; a browser takes those out that are not offered now.
+            shown = [text for text in shown if text not in notices(link)]
+        assert shown == changed, f"the link with another {key} shows something else"
         by_key(app, key).set_value(old).run()
         assert by_key(app, key).value == old, f"{key} cannot be undone"
         if key not in CHANGES_WHAT_IS_OFFERED:
