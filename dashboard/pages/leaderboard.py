@@ -112,7 +112,11 @@ def selected_line(page: RunPage, figure: Figure, board: pl.DataFrame, rows: pl.D
 def detail(page: RunPage, figure: Figure) -> None:
     """The selected run under the table."""
     st.divider()
-    st.subheader(plain(run_title(page)), anchor=False, width="content")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader(plain(run_title(page)), anchor=False, width="content")
+        # Again, for who comes from the table by keyboard.
+        st.page_link("pages/run.py", label="Open its page", icon=":material/link:", query_params={"run": page.run.id})
+        retriever_link(page)
     show_run(page, k=figure.k, key="lb_detail")
 
 
