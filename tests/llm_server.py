@@ -16,6 +16,7 @@ as some servers do. ``tokens`` decides what ``usage`` says: ``(prompt, completio
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import socket
 import threading
@@ -83,6 +84,16 @@ class Fault:
     def garbage() -> Fault:
         """200 with a body that is no JSON at all."""
         return Fault("garbage")
+
+    @staticmethod
+    def redirect(location: str, status: int = 307) -> Fault:
+        """Another address instead of an answer."""
+        return Fault("redirect", 0.0, status, location)
+
+    @staticmethod
+    def flood(size: int, encoding: str = "") -> Fault:
+        """The right answer after so many blanks; packed if ``encoding`` is ``gzip``, mislabelled if another."""
+        return Fault("flood", float(size), 200, encoding)
 
     @staticmethod
     def stall(seconds: float = 30.0) -> Fault:
@@ -188,6 +199,8 @@ class LlmServer:
             return _Dropped()
         if kind == "garbage":
             return Response("<html>bad gateway</html>", media_type="text/html")
+        if fault and kind == "redirect":
+            return Response("", fault.status, {"location": fault.message})
         if self.delay:
             await asyncio.sleep(self.delay)
         if fault and kind == "stall":
@@ -203,7 +216,8 @@ class LlmServer:
             text, finish = text[: max(1, len(text) // 2)], "length"
         elif kind == "prose":
             text = f"Of course. Here is what you asked for:\n```json\n{text}\n```\nTell me if you need more."
-        return self._completion(body, text, finish)
+        whole = self._completion(body, text, finish)
+        return _flooded(whole, int(fault.seconds), fault.message) if fault and kind == "flood" else whole
 
     def _completion(self, body: Body, text: str, finish: str) -> Response:
         told = sum(len(str(message.get("content"))) for message in body.get("messages", []))
@@ -257,6 +271,13 @@ class _Dropped(Response):
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b'{"id": ', "more_body": True})
         raise ConnectionAbortedError("dropped on purpose")
+
+
+def _flooded(whole: Response, blanks: int, encoding: str) -> Response:
+    content = b" " * blanks + bytes(whole.body)
+    if encoding == "gzip":
+        content = gzip.compress(content, 1)
+    return Response(content, 200, {"content-encoding": encoding} if encoding else {}, "application/json")
 
 
 def _error(status: int, message: str, headers: dict[str, str] | None = None) -> Response:

@@ -131,6 +131,8 @@ class _Conversation:
         end = self._ended(planned, reply)
         self._count(end)
         try:
+            if reply.problem:
+                raise InvalidAnswer(reply.problem)
             value = parsed_answer(self._question, reply.text, reply.finish_reason, self._asking.check)
         except InvalidAnswer as problem:
             self._invalid += 1
@@ -159,6 +161,9 @@ class _Conversation:
                 f"{self._question.model} cannot be asked: {failure.reason}. Check the model's name, the key in the "
                 "environment and what it may use"
             )
+        if failure.trouble is Trouble.REDIRECTED:
+            await self._asking.ledger.settle(end)
+            raise JudgeError(f"{self._question.model} cannot be asked: {failure.reason}")
         if failure.trouble is Trouble.QUESTION_REFUSED:
             return await self._fail(end, f"refused: {failure.reason}")
         if failure.trouble is Trouble.FORM_REFUSED:

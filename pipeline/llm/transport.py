@@ -14,6 +14,7 @@ from typing import Any, TypeGuard
 
 from pipeline.errors import JudgeError
 from pipeline.llm.config import AskingConfig
+from pipeline.llm.http_guard import Redirected, guard, watched
 from pipeline.llm.providers import redacted, require_key
 from pipeline.llm.waiting import parse_retry_after
 
@@ -34,6 +35,8 @@ class Trouble(Enum):
     QUESTION_REFUSED = "question refused"
     #: Nothing can be asked of this model: no key, no permission, no such model.
     MODEL_REFUSED = "model refused"
+    #: Another address was named instead of an answer; nothing was sent there.
+    REDIRECTED = "redirected"
 
 
 class CallFailed(Exception):
@@ -61,6 +64,7 @@ class Reply:
     Attributes:
         prompt_tokens, completion_tokens: as the provider counts them; None when it does not say.
         seconds: wall time of the call.
+        problem: why a reply could not be read, "" where it was.
     """
 
     text: str | None
@@ -68,6 +72,7 @@ class Reply:
     prompt_tokens: int | None
     completion_tokens: int | None
     seconds: float
+    problem: str = ""
 
 
 @lru_cache(maxsize=1)
@@ -84,6 +89,7 @@ def _litellm() -> Any:
         # Its log lines can hold headers and whole prompts. So can pydantic's warnings of replies in another shape.
         logging.getLogger(name).setLevel(logging.CRITICAL)
     warnings.filterwarnings("ignore", message="Pydantic serializer warnings")
+    guard(settings)
     return settings
 
 
@@ -116,19 +122,31 @@ async def call(model: str, body: dict[str, Any], config: AskingConfig) -> Reply:
     where: dict[str, Any] = {"api_base": base_url, "api_key": config.api_key or "none"} if base_url else {}
     timeout = httpx.Timeout(config.read_seconds, connect=config.connect_seconds)
     start = time.perf_counter()
-    try:
-        async with asyncio.timeout(config.call_seconds):
-            response = await _litellm().acompletion(
-                model=model, **body, **where, timeout=timeout, max_retries=0, num_retries=0, stream=False
-            )
-    except Exception as error:  # litellm's classes differ from provider to provider
-        if isinstance(error, TimeoutError):
-            failure = CallFailed(Trouble.BROKE_OFF, f"no answer within {config.call_seconds:g} s")
-        else:
-            failure = _understood(error, config)
-        failure.seconds = time.perf_counter() - start
-        raise failure from None
+    with watched() as found:
+        try:
+            async with asyncio.timeout(config.call_seconds):
+                response = await _litellm().acompletion(
+                    model=model, **body, **where, timeout=timeout, max_retries=0, num_retries=0, stream=False
+                )
+        except Exception as error:  # litellm's classes differ from provider to provider
+            seconds = time.perf_counter() - start
+            if found and not isinstance(found[0], Redirected):
+                return Reply(None, None, None, None, seconds, str(found[0]))
+            if found:
+                failure = _redirected(str(found[0]), base_url, config)
+            elif isinstance(error, TimeoutError):
+                failure = CallFailed(Trouble.BROKE_OFF, f"no answer within {config.call_seconds:g} s")
+            else:
+                failure = _understood(error, config)
+            failure.seconds = seconds
+            raise failure from None
     return _reply(response, time.perf_counter() - start)
+
+
+def _redirected(target: str, base_url: str, config: AskingConfig) -> CallFailed:
+    to = redacted(target, config.api_key) or "another one that it does not name"
+    advice = ". If models are to be asked there, set EQUIRANK_LLM_BASE_URL to it" if base_url and target else ""
+    return CallFailed(Trouble.REDIRECTED, f"its address redirects to {to}, and nothing was sent there{advice}")
 
 
 def _reply(response: Any, seconds: float) -> Reply:
