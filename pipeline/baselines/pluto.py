@@ -105,6 +105,7 @@ class Plans:
     Attributes:
         kept: tools of each query that the model kept, by hop, then score; positions.
         actions: of each query, in order.
+        planned: queries with a valid answer to what comes first.
         failures: what the model gave no valid answer for.
         calls: of each query, with the draws of one prompt counted once, as the MFTR paper counts them.
         requests: of each query, every draw counted.
@@ -115,6 +116,7 @@ class Plans:
 
     kept: list[list[int]]
     actions: list[list[str]]
+    planned: int
     failures: tuple[Failed, ...]
     calls: list[int]
     requests: list[int]
@@ -134,6 +136,7 @@ class _Plan:
     calls: int = 0
     requests: int = 0
     seconds: float = 0.0
+    planned: bool = False
     ended: bool = False
 
 
@@ -202,6 +205,7 @@ def plan_and_retrieve(
     return Plans(
         [plan.kept for plan in plans],
         [[action for action, _ in plan.steps] for plan in plans],
+        sum(plan.planned for plan in plans),
         tuple(failures),
         [plan.calls for plan in plans],
         [plan.requests for plan in plans],
@@ -234,6 +238,7 @@ def _next_action(
     plan.requests += len(drawn)
     plan.seconds += max(usage_of(outcome).seconds for outcome in drawn)
     values = [outcome.value for outcome in drawn if isinstance(outcome, Answer)]
+    plan.planned = plan.planned or bool(values)
     if not values:
         reason = next(outcome.reason for outcome in drawn if isinstance(outcome, Failure))
         failures.append(Failed(plan.name, f"planning hop {hop + 1}", reason, "its plan ends there"))

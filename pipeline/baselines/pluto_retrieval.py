@@ -11,7 +11,7 @@ from pipeline.baselines.pluto_grounding import EDIT_PROMPT, USE_CASES_PROMPT, gr
 from pipeline.baselines.result import BaselineResult, method_hash
 from pipeline.baselines.text_scores import TextScores, text_scores
 from pipeline.benchmark import Benchmark
-from pipeline.errors import UsageError
+from pipeline.errors import JudgeError, UsageError
 from pipeline.formats.messages import plural
 from pipeline.llm.asking import total_usage
 from pipeline.llm.prompts import load_prompt
@@ -60,7 +60,7 @@ def retrieve_pluto(
     Raises:
         BudgetExceeded: before a call that could exceed the budget; call again to go on.
         Cancelled: on request.
-        JudgeError: the language model cannot be asked at all.
+        JudgeError: the language model cannot be asked at all, or planned no query.
         ModelError: the retriever cannot be loaded or used.
         UsageError: the depth is below 1.
     """
@@ -99,6 +99,12 @@ def retrieve_pluto(
     usage = total_usage((tools.usage, plans.usage))
     if plans.pending:
         return BaselineResult(None, plans.pending, failures, usage)
+    if any(plans.requests) and not plans.planned:
+        name = "Full-Doc under the name of PLUTo" if settings.fill is Fill.FULL_DOC else "a run without results"
+        raise JudgeError(
+            f"{llm} planned none of {plural(len(queries), 'query', 'queries')}, so this would be {name}; the last: "
+            f"{plans.failures[-1].reason}. Choose another model"
+        )
     found = search_texts(texts, model, contract, depth, cache=cache, progress=progress, cancelled=cancelled)
     full_doc = found.run if settings.fill is Fill.FULL_DOC else None
     count, waited = len(queries), math.fsum(plans.seconds)

@@ -7,7 +7,7 @@ from pipeline.baselines.pluto import Fill, PlutoSettings, min_max, ordered
 from pipeline.baselines.pluto_grounding import GroundingSettings, ground
 from pipeline.baselines.pluto_retrieval import retrieve_pluto
 from pipeline.baselines.text_scores import text_scores
-from pipeline.errors import UsageError
+from pipeline.errors import JudgeError, UsageError
 from pipeline.retrieval.models import resolve_model
 from tests.pipeline.baselines.judge import LLM, Recorded, fenced, sensible
 from tests.pipeline.retrieval.small import benchmark, ranking
@@ -90,20 +90,34 @@ def test_the_same_seed_gives_the_same_run_whatever_else_is_asked():
     assert len(hashes) > 1
 
 
+def speechless_for(*tasks):
+    """No valid answer to the plans of these queries, by their first word."""
+
+    def answer(question):
+        planning = question.schema_name == "pluto_plan"
+        if planning and fenced(question.messages[-1].content)["task"].split()[0] in tasks:
+            return None
+        return planner(question)
+
+    return answer
+
+
 def test_no_votes_end_the_plan_and_are_recorded():
-    found, _ = run(lambda question: None if question.schema_name == "pluto_plan" else planner(question))
-    assert {(failed.subject, failed.what) for failed in found.failures} == {
-        ("q1", "planning hop 1"),
-        ("q2", "planning hop 1"),
-    }
-    plain = ranking(found.retrieval)
-    assert plain["q1"][0] in ("rain", "mail")  # what is left is the Full-Doc ranking
-    assert any("2 questions got no valid answer" in note for note in found.retrieval.notes)
-    empty, _ = run(
-        lambda question: None if question.schema_name == "pluto_plan" else planner(question),
-        PlutoSettings(fill=Fill.NONE),
-    )
-    assert ranking(empty.retrieval) == {"q1": [], "q2": []}
+    found, _ = run(speechless_for("Tell"))
+    assert [(failed.subject, failed.what) for failed in found.failures] == [("q1", "planning hop 1")]
+    lists = ranking(found.retrieval)
+    assert lists["q1"][0] in ("rain", "mail")  # what is left is the Full-Doc ranking
+    assert any("1 question got no valid answer" in note for note in found.retrieval.notes)
+    empty, _ = run(speechless_for("Tell"), PlutoSettings(fill=Fill.NONE))
+    assert ranking(empty.retrieval) == {"q1": [], "q2": ["yen"]}
+
+
+@pytest.mark.parametrize(
+    ("fill", "name"), [(Fill.FULL_DOC, "Full-Doc under the name of PLUTo"), (Fill.NONE, "a run without results")]
+)
+def test_a_model_that_plans_nothing_makes_no_run(fill, name):
+    with pytest.raises(JudgeError, match=f"planned none of 2 queries, so this would be {name}; the last: no answer"):
+        run(speechless_for("Tell", "How"), PlutoSettings(fill=fill))
 
 
 def test_some_votes_are_enough():
