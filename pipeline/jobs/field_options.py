@@ -70,9 +70,8 @@ def settled_options(
         tools = _stored(site, tools, FieldTextKind.TOOLS, version)
     if queries not in ("", ORIGINAL, LLM):
         queries = _stored(site, queries, FieldTextKind.QUERIES, version)
-    if options.weights:
-        _check_weights(site, options.weights, version, contract, tools, queries)
-    return replace(options, tools=tools, queries=queries)
+    weights = options.weights and _weights(site, options.weights, version, contract, tools, queries)
+    return replace(options, tools=tools, queries=queries, weights=weights)
 
 
 def plain_options(settings: Settings, request: EvaluationRequest, method: FieldMethod) -> FieldOptions:
@@ -147,10 +146,8 @@ def _stored(site: Site, name: str, kind: FieldTextKind, version: BenchmarkRecord
     return found.id
 
 
-def _check_weights(
-    site: Site, set_id: str, version: BenchmarkRecord, contract: Contract, tools: str, queries: str
-) -> None:
-    """Weights mean nothing to other texts or another encoding than theirs."""
+def _weights(site: Site, set_id: str, version: BenchmarkRecord, contract: Contract, tools: str, queries: str) -> str:
+    """The whole id of imported weights, which mean nothing to other texts or another encoding than theirs."""
     with site.database.reading() as session:
         found = mftr.parameters(session, set_id)
     if found.benchmark_version_id != version.id:
@@ -164,6 +161,7 @@ def _check_weights(
             f"the weights {set_id[:8]} were imported with other texts: give the standardizer {found.tools[:12]} and "
             f"the rewriter {found.queries[:12]} with them"
         )
+    return found.id
 
 
 def _check_budget(settings: Settings, request: EvaluationRequest) -> None:

@@ -143,7 +143,7 @@ def field_texts(session: Session, field_texts_id: str) -> FieldTextsRecord:
         NotFound: there are none, or several begin so.
     """
     found = session.get(FieldTexts, field_texts_id)
-    if found is None and len(field_texts_id) >= 8 and field_texts_id.isalnum():
+    if found is None and _may_begin_an_id(field_texts_id):
         query = select(FieldTexts).where(col(FieldTexts.id).startswith(field_texts_id)).limit(2)
         several = list(session.scalars(query))
         found = several[0] if len(several) == 1 else None
@@ -233,12 +233,16 @@ def add_parameters(session: Session, made: ParameterSet) -> ParameterSet:
 
 
 def parameters(session: Session, set_id: str) -> ParameterSet:
-    """A parameter set.
+    """A parameter set by id, or by the first eight or more digits of one.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is none, or several begin so.
     """
     found = _parameters(session, set_id)
+    if found is None and _may_begin_an_id(set_id):
+        column = col(LearnedParameters.set_id)
+        several = list(session.scalars(select(column).where(column.startswith(set_id)).distinct().limit(2)))
+        found = _parameters(session, several[0]) if len(several) == 1 else None
     if found is None:
         raise NotFound(f"there are no learned parameters {set_id!r}")
     return found
@@ -254,6 +258,10 @@ def list_parameters(session: Session, *, benchmark_version_id: int | None = None
     for row in session.scalars(query):
         found.setdefault(row.set_id, []).append(row)
     return [_set(rows) for rows in found.values()]
+
+
+def _may_begin_an_id(text: str) -> bool:
+    return len(text) >= 8 and text.isalnum()
 
 
 def _parameters(session: Session, set_id: str) -> ParameterSet | None:

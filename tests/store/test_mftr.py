@@ -110,8 +110,10 @@ def test_parameters_are_never_overwritten(database, artifacts, texts, benchmark)
     with database.reading() as session:
         assert mftr.parameters(session, first.id) == first
         assert len(mftr.list_parameters(session, benchmark_version_id=benchmark.id)) == 3
-        with pytest.raises(NotFound):
-            mftr.parameters(session, "nothing")
+        assert mftr.parameters(session, first.id[:8]) == first, "one set of two folds"
+        for wrong in ("nothing", "nothing else", first.id[:7], first.id[:8] + "%", "%" * 8):
+            with pytest.raises(NotFound):
+                mftr.parameters(session, wrong)
     for wrong in ([], [fold(0), fold(0)], [fold(5)], [fold(0, tau=float("nan"))], [fold(0, weights=(1.0,))]):
         with pytest.raises(InvalidRecord), database.session() as session:
             mftr.add_parameters(session, replace(learned, id="new", folds=tuple(wrong)))

@@ -203,6 +203,8 @@ def test_imported_weights_rank_the_queries_of_their_folds_and_fit_nothing_else(s
     request = replace(MFTR, standardizer=tools, rewriter=queries, weights=weights.id)
     evaluation = resolve_request(site, request)
     assert evaluation.contract_label.endswith(f"imported weights {weights.id[:8]}")
+    short = replace(request, standardizer=tools[:8], rewriter=queries[:8], weights=weights.id[:8])
+    assert resolve_request(site, short).job_id == evaluation.job_id, "beginnings of ids name the same work"
     with site.database.reading() as session:
         run = runs.get(session, measuring.measure(site, evaluation))
     assert run.trained_on_benchmark == "unknown" and any("imported" in note for note in run.notes)
