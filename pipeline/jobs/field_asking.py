@@ -31,13 +31,13 @@ def run_budget(site: Site, evaluation: Evaluation) -> Budget:
     return site_budget(site.settings, evaluation.run_key, max_cost=evaluation.request.budget)
 
 
-def run_asker(site: Site, evaluation: Evaluation) -> Asker:
-    """Asks live models within the run's budget.
+def run_asker(site: Site, evaluation: Evaluation, *, retry_failed: bool = False) -> Asker:
+    """Asks live models within the run's budget; with ``retry_failed`` also what is recorded as failed.
 
     Raises:
         JudgeError: a setting cannot be used.
     """
-    return live_asker(site.settings, site.database, run_budget(site, evaluation))
+    return live_asker(site.settings, site.database, run_budget(site, evaluation), retry_failed=retry_failed)
 
 
 class BatchRound:
@@ -94,13 +94,16 @@ class BatchRound:
 
 
 @contextmanager
-def working_asker(site: Site, evaluation: Evaluation, answers: Sequence[str]) -> Iterator[Asker | None]:
+def working_asker(
+    site: Site, evaluation: Evaluation, answers: Sequence[str], *, retry_failed: bool = False
+) -> Iterator[Asker | None]:
     """Who answers a job: nobody, live models, or a round of a batch.
 
     Args:
         site: where the answer cache is.
         evaluation: what is measured.
         answers: artifact hashes of the answers that were imported for the job.
+        retry_failed: ask live models again what is recorded as failed.
 
     Raises:
         JudgeError: a setting or a file cannot be used.
@@ -108,7 +111,7 @@ def working_asker(site: Site, evaluation: Evaluation, answers: Sequence[str]) ->
     if evaluation.options is None or not evaluation.options.asks:
         yield None
     elif not evaluation.request.batch:
-        yield run_asker(site, evaluation)
+        yield run_asker(site, evaluation, retry_failed=retry_failed)
     else:
         files = [site.artifacts.local_path(digest) for digest in answers]
         budget = run_budget(site, evaluation)
@@ -180,6 +183,7 @@ def ask_chunk(
     stop: int,
     tools_id: str,
     *,
+    retry_failed: bool = False,
     progress: ProgressCallback | None = None,
 ) -> dict[str, int]:
     """Have some tools or queries put into fields; the answers stay in the cache.
@@ -190,6 +194,7 @@ def ask_chunk(
         kind: ``tools`` or ``queries``.
         start, stop: places in byte order of the ids.
         tools_id: the tools in fields that queries are rewritten with; "" takes the rules'.
+        retry_failed: ask again what is recorded as failed.
         progress: stage ``standardizing`` (questions) or ``rewriting`` (queries).
 
     Returns:
@@ -201,7 +206,8 @@ def ask_chunk(
     """
     if start == stop:
         return {"texts": 0, "failures": 0}
-    made = _made(site, evaluation, kind, run_asker(site, evaluation), tools_id, slice(start, stop), progress)
+    asker = run_asker(site, evaluation, retry_failed=retry_failed)
+    made = _made(site, evaluation, kind, asker, tools_id, slice(start, stop), progress)
     return {"texts": stop - start, "failures": len(made.failures)}
 
 

@@ -22,7 +22,7 @@ from pipeline.jobs import field_asking, field_retrieval, field_runs, progress
 from pipeline.jobs.durable import is_embedded
 from pipeline.jobs.evaluation_request import Evaluation, EvaluationRequest, resolve_request
 from pipeline.jobs.field_retrieval import FieldSources
-from pipeline.jobs.job_client import answer_files
+from pipeline.jobs.job_client import answer_files, asks_failed_again
 from pipeline.jobs.measuring import Ranked, Shard
 from pipeline.jobs.site import Site
 from pipeline.jobs.worker_site import the_site
@@ -111,6 +111,7 @@ def _ask(request: dict[str, Any], kind: str, chunk: list[int], sources: dict[str
         start,
         stop,
         sources["tools"],
+        retry_failed=_failed_again(),
         progress=lambda part: progress.tell(
             stage, start + (stop - start) * part.done // max(1, part.total), total, part.remaining_s
         ),
@@ -175,7 +176,7 @@ def _rank_by_baseline(request: dict[str, Any], sources: dict[str, str]) -> dict[
     site, evaluation = the_site(), _resolved(request)
     started = time.monotonic()
     report = progress.reporter()
-    with field_asking.working_asker(site, evaluation, _answer_files()) as asker:
+    with field_asking.working_asker(site, evaluation, _answer_files(), retry_failed=_failed_again()) as asker:
         ranked = field_runs.rank_by_baseline(site, evaluation, FieldSources(**sources), asker, progress=report)
         for line in field_asking.import_words(asker):
             progress.say(line)
@@ -194,3 +195,8 @@ def _waiting(asker: Asker | None, pending: int) -> dict[str, Any]:
 def _answer_files() -> list[str]:
     """Artifacts of the answers that were imported for the job whose step this is."""
     return answer_files(the_site(), DBOS.workflow_id or "")
+
+
+def _failed_again() -> bool:
+    """Whether the job whose step this is had failed and is tried again."""
+    return asks_failed_again(the_site(), DBOS.workflow_id or "")

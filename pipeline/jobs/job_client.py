@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 GIVEN_UP = "given_up"
 #: Attribute of a job that waited for answers: artifact hashes of the files that were imported for it.
 ANSWER_FILES = "answer_files"
+#: Attribute of a job that had failed and is tried again.
+FAILED_BEFORE = "failed_before"
 
 
 class JobState(StrEnum):
@@ -232,6 +234,8 @@ def cancel(site: Site, job_id: str) -> Job:
 def retry(site: Site, job_id: str) -> Job:
     """Start a failed or cancelled job again; what it had encoded is still there.
 
+    A job that failed asks language models once more what they gave no valid answer to: that may be why it failed.
+
     Raises:
         NotFound: there is none.
         Conflict: it is waiting, running or done.
@@ -247,6 +251,8 @@ def retry(site: Site, job_id: str) -> Job:
     register_queues(client)
     # What it was given up for is over; the answers that were imported for it stay.
     kept = {name: value for name, value in _attributes(client, job_id).items() if name == ANSWER_FILES}
+    if known.state is JobState.FAILED and asks:
+        kept[FAILED_BEFORE] = True
     client.update_workflow_attributes(job_id, kept or None)
     for child in client.list_workflows(parent_workflow_id=job_id, name=ENCODE_SHARD, load_input=False):
         if child.status not in (*_OPEN, "SUCCESS"):
@@ -286,6 +292,15 @@ def answer_files(site: Site, job_id: str) -> list[str]:
         DatabaseUnavailable: the jobs cannot be reached.
     """
     return [str(digest) for digest in _attributes(job_client(site), job_id).get(ANSWER_FILES, [])]
+
+
+def asks_failed_again(site: Site, job_id: str) -> bool:
+    """Whether a job asks again what is recorded as failed; see ``retry``.
+
+    Raises:
+        DatabaseUnavailable: the jobs cannot be reached.
+    """
+    return bool(_attributes(job_client(site), job_id).get(FAILED_BEFORE))
 
 
 def _attributes(client: DBOSClient, job_id: str) -> dict[str, Any]:

@@ -287,6 +287,27 @@ def test_rivals_with_a_language_model_run_to_the_end(
     close(site)
 
 
+@pytest.mark.parametrize("method", ["easytool", "mftr"])
+def test_a_job_that_failed_for_want_of_answers_asks_again_when_it_is_tried_again(
+    tmp_path: Path, server: LlmServer, start: Callable[..., WorkerProcess], method: str
+) -> None:
+    site = make_site(tmp_path / "home", server)
+    server.answer = lambda body: "nothing of the kind"
+    texts = {"standardizer": "llm"} if method == "mftr" else {}
+    request = EvaluationRequest("fields", "bm25", method, llm=LLM, budget=5000.0, **texts)
+    job_id = job_client.submit(site, request)
+    start(site)
+    failed = wait_for(site, job_id, lambda job: job.state.ended)
+    assert failed.state is JobState.FAILED and LLM in failed.error
+    calls = server.count
+    assert calls, "it did ask"
+    server.answer = answer
+    job_client.retry(site, job_id)
+    run = run_of(site, finished(site, job_id))
+    assert run.method == method and server.count > calls
+    close(site)
+
+
 def test_every_variant_and_onlinerag_run_as_jobs(
     tmp_path: Path, server: LlmServer, start: Callable[..., WorkerProcess]
 ) -> None:
