@@ -217,17 +217,6 @@ def test_live_calls_with_faults_and_three_batch_rounds_give_the_same_bytes(skill
         assert set(pl.read_ndjson(file).columns) <= set(TABLES[file.stem])
 
 
-@pytest.mark.slow
-def test_all_skills_by_live_calls_with_faults(skills):
-    bare = stripped(skills)
-    pool, settings = two_member_pool(bare, 30), settings_for(30, **JUDGES)
-    expansion, _ = live(bare, settings, pool, LabelJudge(skills), MemoryAnswers(), first_time_faults())
-    made = expanded_benchmark(bare, expansion, "2")
-    assert labels_of(made) == labels_of(skills)
-    recorded = expand(bare, settings, RecordedJudge(LabelJudge(skills)), pool)
-    assert made.content_hash == expanded_benchmark(bare, recorded, "2").content_hash
-
-
 @pytest.mark.parametrize("kind", ["skills", "tools"])
 def test_a_whole_benchmark_in_three_batch_rounds(kind, skills, tools, tmp_path):
     whole, depth = {"skills": (skills, 30), "tools": (tools, 20)}[kind]
