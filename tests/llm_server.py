@@ -125,6 +125,8 @@ class LlmServer:
     accepts_json_schema: bool = True
     delay: float = 0.0
     tokens: Callable[[Body, str], tuple[int, int]] | None = None
+    #: Changes a whole reply before it is sent.
+    reshape: Callable[[Body], Body] | None = None
     keep_bodies: bool = True
     requests: list[Received] = field(default_factory=list)
     #: Highest number of requests that were open at the same time.
@@ -224,20 +226,19 @@ class LlmServer:
         prompt, completion = self.tokens(body, text) if self.tokens else (told // 4 + 1, len(text) // 4 + 1)
         with self._lock:
             self.completed += 1
-        return JSONResponse(
-            {
-                "id": "chatcmpl-loopback",
-                "object": "chat.completion",
-                "created": 1,
-                "model": body.get("model", ""),
-                "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}],
-                "usage": {
-                    "prompt_tokens": prompt,
-                    "completion_tokens": completion,
-                    "total_tokens": prompt + completion,
-                },
-            }
-        )
+        whole: Body = {
+            "id": "chatcmpl-loopback",
+            "object": "chat.completion",
+            "created": 1,
+            "model": body.get("model", ""),
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}],
+            "usage": {
+                "prompt_tokens": prompt,
+                "completion_tokens": completion,
+                "total_tokens": prompt + completion,
+            },
+        }
+        return JSONResponse(self.reshape(whole) if self.reshape else whole)
 
     def _fault(self, number: int, body: Body) -> Fault | None:
         if callable(self.faults):

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from pipeline.llm.reply_shape import readable
+
 if TYPE_CHECKING:
     import httpx
 
@@ -79,7 +81,7 @@ async def _limit(response: httpx.Response) -> None:
         raise _noted(Redirected(_target(response)))
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     response.stream = _limited(response, encoding)
-    # Unpacked by the stream, within the limit.
+    # Unpacked by the stream, within the limit, and put into a shape that litellm reads.
     response.headers.pop("content-encoding", None)
 
 
@@ -92,8 +94,7 @@ def _limited(response: httpx.Response, encoding: str) -> httpx.AsyncByteStream:
 
     class Limited(httpx.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            async for piece in _pieces(inner, encoding):
-                yield piece
+            yield readable(b"".join([piece async for piece in _pieces(inner, encoding)]))
 
         async def aclose(self) -> None:
             await inner.aclose()
