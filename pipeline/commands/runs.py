@@ -245,6 +245,7 @@ def list_runs(
     format: Annotated[ReportFormat, typer.Option(help="How to print the list.")] = ReportFormat.TABLE,
 ) -> None:
     """List stored runs that were uploaded or measured here, newest first."""
+    from pipeline.formats.method_labels import method_label
     from pipeline.jobs.first_start import prepared_site
     from pipeline.jobs.run_records import list_records
 
@@ -255,7 +256,14 @@ def list_runs(
     if not records:
         typer.echo("no runs yet: store one with `equirank submit RUN --benchmark B --retriever NAME`")
         return
-    rows = [record | {"NDCG old / new": _headline(record["ndcg"])} for record in records]
+    rows = [
+        record
+        | {
+            "method": method_label(record["method"], record["contract"]),
+            "NDCG old / new": _headline(record["ndcg"]),
+        }
+        for record in records
+    ]
     _print_rows(rows, ["id", "benchmark", "retriever", "method", "NDCG old / new", "state", "visibility", "created"])
 
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from pipeline.benchmark import Average
 from pipeline.errors import RunFileError, UsageError
+from pipeline.formats.method_labels import TITLES, method_label
 from pipeline.jobs.benchmark_library import Library
 from pipeline.jobs.pair_gains import in_order, pair_gains
 from pipeline.jobs.submission import read_submitted
@@ -154,7 +155,8 @@ def _stored(library: Library, name: str) -> RunRecord:
 def _title(library: Library, run: RunRecord) -> str:
     with library.site.database.reading() as session:
         retriever = retrievers.get_by_id(session, run.retriever_id).name
-    return f"{retriever} ({run.id})"
+    label = method_label(run.method, run.contract)
+    return f"{retriever} ({run.id})" if label == TITLES["full-doc"] else f"{retriever} · {label} ({run.id})"
 
 
 def _scored(

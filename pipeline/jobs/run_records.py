@@ -33,6 +33,7 @@ def list_records(site: Site, benchmark: str | None = None) -> list[dict[str, Any
             "benchmark": row["benchmark"],
             "retriever": row["retriever"],
             "method": row["method"],
+            "contract": row["contract"],
             "level": row["level"],
             "provenance": row["provenance"],
             "state": row["state"],
