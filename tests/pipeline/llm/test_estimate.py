@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from pipeline.llm.estimate import estimate, seen_answer_tokens
@@ -30,17 +29,20 @@ def test_an_unknown_price_is_not_zero():
     assert line.expected_cost is None and line.worst_cost is None
 
 
-def test_toolex_size_within_two_seconds():
+def test_toolex_size_is_estimated_from_a_sample():
+    looked_at = 0
+
     class Verifications(Sequence):
         def __len__(self):
             return 270_120
 
         def __getitem__(self, position):
+            nonlocal looked_at
+            looked_at += 1
             return question(f"{position} " + "a tool's document " * (100 + position % 200), purpose="verify")
 
-    start = time.perf_counter()
     (line,) = estimate(Verifications(), prices=PRICES)
-    assert time.perf_counter() - start < 2
+    assert looked_at <= 5_000  # each takes some microseconds: a small part of the two seconds that it may take
     assert line.calls == 270_120 and line.sampled
     exact = sum(most_prompt_tokens(Verifications()[100_000 + p]) for p in range(200)) / 200 * 270_120 / 4
     assert abs(line.prompt_tokens / exact - 1) < 0.02
