@@ -311,7 +311,7 @@ def test_a_stall_is_cut_off_in_time(memory):
     with LlmServer(echo, faults=[Fault.stall(30)]) as server:
         start = time.monotonic()
         (outcome,) = LiveAsker(memory, config(server, read_seconds=0.5)).ask([question("x")])
-        assert time.monotonic() - start < 8
+        assert time.monotonic() - start < 20
     assert outcome.value == {"echo": "x"} and outcome.attempts == 2
 
 
