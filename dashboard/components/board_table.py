@@ -113,7 +113,7 @@ _TITLES = {column.key: column.title for column in COLUMNS}
 USUAL = tuple(c.key for c in COLUMNS if c.key not in COST_COLUMNS and c.key not in STATISTICS[1:])
 #: On a phone the figures come right after the name.
 _NARROW_FIRST = ("rank", "retriever", "new", "old", "lift", "move")
-_NARROW_WIDTHS = {"rank": 38, "retriever": 196, "new": 57, "old": 57}
+_NARROW_WIDTHS = {"rank": 38, "retriever": 170, "new": 57, "old": 57}
 
 
 def _notes(row: dict[str, Any]) -> str:
