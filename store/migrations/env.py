@@ -2,9 +2,13 @@
 
 from alembic import context
 
+# Their tables are part of the metadata.
+import store.annotation_models
+import store.downstream_models
 import store.field_analysis_models
 import store.field_text_models
-import store.llm_models  # noqa: F401  its tables are part of the metadata
+import store.llm_models
+import store.validation_models  # noqa: F401
 from store.models import Table
 
 target_metadata = Table.metadata
