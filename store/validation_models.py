@@ -39,7 +39,6 @@ class DisputeState(StrEnum):
     OPEN = "open"
     UPHELD = "upheld"
     REJECTED = "rejected"
-    WITHDRAWN = "withdrawn"
 
 
 class ValidationSample(Table, table=True):
@@ -50,7 +49,7 @@ class ValidationSample(Table, table=True):
         seed: of the draw.
         note: the lead's words.
         lead_hash: sha256 hex of the lead's secret, which reads the report and invites reviewers.
-        closed: no more reviews are taken.
+        closed_at: since when no more reviews are taken and the report is public; null while it is open.
     """
 
     __tablename__ = "validation_sample"
@@ -61,8 +60,8 @@ class ValidationSample(Table, table=True):
     seed: int
     note: str = Field(default="", sa_type=Text)
     lead_hash: str = Field(unique=True)
-    closed: bool = False
     created_at: datetime = Field(default_factory=utc_now)
+    closed_at: datetime | None = None
 
 
 class ValidationReviewer(Table, table=True):
@@ -104,17 +103,21 @@ class ValidationItem(Table, table=True):
 
 
 class ValidationReview(Table, table=True):
-    """One person's word on one item.
+    """One person's word on one item, or that the item lies before them.
 
     Attributes:
+        valid: the verdict; null as long as the item is only taken.
         reason: a sentence.
         bucket: ``pipeline.toolex.validation.Bucket`` when it is invalid, else null.
+        taken_at: when the item was last handed out to the person.
+        made_at: when the verdict was last given.
     """
 
     __tablename__ = "validation_review"
     __table_args__ = (
         _one_of("slot", ReviewSlot),
-        CheckConstraint("valid = (bucket IS NULL)", name="bucket"),
+        CheckConstraint("valid IS NULL OR valid = (bucket IS NULL)", name="bucket"),
+        CheckConstraint("(valid IS NULL) = (made_at IS NULL)", name="made"),
         ForeignKeyConstraint(
             ["sample_id", "item"], ["validation_item.sample_id", "validation_item.item"], ondelete="CASCADE"
         ),
@@ -125,10 +128,11 @@ class ValidationReview(Table, table=True):
     item: str = Field(primary_key=True)
     slot: str = Field(primary_key=True)
     reviewer_id: str = Field(foreign_key="validation_reviewer.id", index=True)
-    valid: bool
+    valid: bool | None = None
     reason: str = Field(default="", sa_type=Text)
     bucket: str | None = None
-    made_at: datetime = Field(default_factory=utc_now)
+    taken_at: datetime = Field(default_factory=utc_now)
+    made_at: datetime | None = None
 
 
 class Dispute(Table, table=True):
