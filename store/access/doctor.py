@@ -11,6 +11,7 @@ from sqlalchemy import select
 from sqlmodel import Session, col
 
 from store.artifacts import ArtifactStore, StoredArtifact
+from store.downstream_models import DownstreamStudy
 from store.errors import ArtifactDamaged, ArtifactMissing
 from store.field_analysis_models import FieldAnalysis
 from store.field_text_models import FieldTexts
@@ -71,6 +72,8 @@ def referenced(session: Session) -> dict[str, tuple[str, ...]]:
     analyses = select(FieldAnalysis).order_by(col(FieldAnalysis.run_id), col(FieldAnalysis.kind))
     for analysis in session.scalars(analyses):
         owners[analysis.artifact].append(f"analysis of {analysis.kind} of run {analysis.run_id}")
+    for study in session.scalars(select(DownstreamStudy).order_by(col(DownstreamStudy.label))):
+        owners[study.artifact].append(f"downstream study {study.label}")
     return {digest: tuple(rows) for digest, rows in owners.items()}
 
 
