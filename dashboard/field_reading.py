@@ -13,9 +13,10 @@ import streamlit as st
 from dashboard import reading
 from dashboard.current_site import the_site
 from pipeline.formats.ranking import run_of_frame
-from pipeline.jobs import mftr_explaining, mftr_reading
 from pipeline.jobs.benchmark_library import load_compiled
-from pipeline.jobs.mftr_reading import FieldRun, QueryInFields, ToolInFields
+from pipeline.jobs.fields import explaining as mftr_explaining
+from pipeline.jobs.fields import reading as mftr_reading
+from pipeline.jobs.fields.reading import FieldRun, QueryInFields, ToolInFields
 from pipeline.mftr.explain import Explanation
 from pipeline.scoring.kernel import METRICS, evaluate
 from pipeline.scoring.query_changes import query_changes
@@ -136,7 +137,7 @@ def rank_of(ranking: str, query_id: str, tool_id: str) -> int | None:
 
 
 def explanation(run_id: str, query_id: str, tool_id: str) -> Explanation:
-    """Why the run gives the tool its rank; raises as ``pipeline.jobs.mftr_explaining.explain_tool``."""
+    """Why the run gives the tool its rank; raises as ``pipeline.jobs.fields.explaining.explain_tool``."""
     return _explanation(the_site().database.url, run_id, query_id, tool_id)
 
 
@@ -185,7 +186,7 @@ def weights(run: LabRun) -> ParameterSet | None:
 
 
 def analyses(run_id: str) -> dict[str, pl.DataFrame]:
-    """Kind → the stored figures of a run; see ``pipeline.jobs.field_analyses``."""
+    """Kind → the stored figures of a run; see ``pipeline.jobs.fields.analyses``."""
     with the_site().database.reading() as session:
         known = field_analyses.of_run(session, run_id)
     return {kind: _frame(record.artifact) for kind, record in known.items()}

@@ -29,7 +29,7 @@ class FieldAnalysis(Table, table=True):
 
     Attributes:
         computed_from: hash of the code's version and of everything else that it follows from.
-        artifact: hash of the frame; its columns are the kind's (``pipeline.jobs.field_analyses``).
+        artifact: hash of the frame; its columns are the kind's (``pipeline.jobs.fields.analyses``).
     """
 
     __tablename__ = "field_analysis"

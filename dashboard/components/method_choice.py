@@ -19,10 +19,10 @@ from dashboard.current_site import the_site
 from pipeline import published
 from pipeline.baselines.methods import METHODS as ENTRIES
 from pipeline.errors import JudgeError
-from pipeline.jobs import mftr_reading
 from pipeline.jobs.estimate import Estimate
-from pipeline.jobs.field_methods import LLM, ORIGINAL, RULES, FieldMethod
-from pipeline.jobs.field_options import DEFAULT_LLM, DEFAULT_PRESET
+from pipeline.jobs.fields import reading as mftr_reading
+from pipeline.jobs.fields.methods import LLM, ORIGINAL, RULES, FieldMethod
+from pipeline.jobs.fields.options import DEFAULT_LLM, DEFAULT_PRESET
 from pipeline.llm.providers import COMPATIBLE, providers_with_keys, require_key
 from pipeline.llm.providers import provider_of as provider
 from pipeline.mftr.settings import PRESETS

@@ -31,8 +31,9 @@ from dashboard.components.untrusted import plain
 from dashboard.current_site import the_site
 from dashboard.field_reading import LabRun
 from pipeline import published
-from pipeline.jobs import durable, field_analysis_requests
-from pipeline.jobs.field_analyses import kinds_of
+from pipeline.jobs import durable
+from pipeline.jobs.fields import analysis_requests as field_analysis_requests
+from pipeline.jobs.fields.analyses import kinds_of
 from pipeline.jobs.job_client import JobState
 from store.field_analysis_models import AnalysisKind
 from store.records import BenchmarkRecord

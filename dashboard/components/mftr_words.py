@@ -9,7 +9,7 @@ import polars as pl
 from dashboard.charts.layout import shortened
 from dashboard.components.numbers import MINUS, NONE, points, whole
 from dashboard.components.untrusted import plain
-from pipeline.jobs.field_analyses import WHOLE
+from pipeline.jobs.fields.analyses import WHOLE
 from pipeline.mftr.explain import Explanation
 from pipeline.mftr.learned_parameters import weight_shares
 from pipeline.mftr.schema import Field

@@ -10,7 +10,7 @@ from dashboard import pair_reading, reading
 from dashboard.components.query_list import Order
 from dashboard.components.run_choice import TOKEN
 from dashboard.query_reading import ReadRun
-from pipeline.jobs.mftr_reading import EXPLAINED
+from pipeline.jobs.fields.reading import EXPLAINED
 from store.records import BenchmarkRecord, RunRecord
 
 Parameters = dict[str, str | list[str]]

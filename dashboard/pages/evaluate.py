@@ -26,7 +26,7 @@ from pipeline.errors import EquiRankError
 from pipeline.jobs import job_client
 from pipeline.jobs.estimate import Estimate, estimate
 from pipeline.jobs.evaluation_request import EvaluationRequest
-from pipeline.jobs.field_methods import FieldMethod
+from pipeline.jobs.fields.methods import FieldMethod
 from pipeline.jobs.submission import LOCAL_PERSON
 from pipeline.retrieval.contract import Dtype, Preset
 from pipeline.retrieval.retrieve import Method

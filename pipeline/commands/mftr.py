@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from pipeline.benchmark import Benchmark
-    from pipeline.jobs.mftr_files import ReadTexts
+    from pipeline.jobs.fields.files import ReadTexts
     from pipeline.jobs.site import Site
     from pipeline.mftr.learned_parameters import LearnedFolds
     from pipeline.retrieval.contract import Contract
@@ -73,8 +73,8 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Learn the weights of the fields in folds over a benchmark's own labels; write them in the published shape."""
-    from pipeline.jobs.field_folder import learn_here
-    from pipeline.jobs.mftr_files import write_folds
+    from pipeline.jobs.fields.files import write_folds
+    from pipeline.jobs.fields.folder import learn_here
     from pipeline.mftr.learned_parameters import write_learned
     from pipeline.mftr.settings import preset as mftr_preset
 
@@ -124,8 +124,8 @@ def score(
     from dataclasses import replace
 
     from pipeline.formats.run_writer import write_trec
-    from pipeline.jobs.field_folder import score_here
-    from pipeline.jobs.mftr_files import read_weights
+    from pipeline.jobs.fields.files import read_weights
+    from pipeline.jobs.fields.folder import score_here
     from pipeline.mftr.settings import Penalty
     from pipeline.mftr.settings import preset as mftr_preset
 
@@ -197,7 +197,7 @@ def ablate(
 
     from pipeline.errors import UsageError
     from pipeline.formats.tables import TableFormat, write_table
-    from pipeline.jobs.mftr_ablations import ablation_frame
+    from pipeline.jobs.fields.ablations import ablation_frame
 
     if of not in ("variants", "fields", "masking"):
         raise UsageError(f"--of takes variants, fields or masking; found {of!r}")
@@ -229,8 +229,8 @@ class _Work:
     ) -> None:
         from pipeline.jobs.benchmark_library import Library
         from pipeline.jobs.evaluation_request import EvaluationRequest, resolve_options
-        from pipeline.jobs.field_retrieval import cache_of
-        from pipeline.jobs.mftr_files import read_texts
+        from pipeline.jobs.fields.files import read_texts
+        from pipeline.jobs.fields.retrieval import cache_of
 
         library = Library()
         self.site: Site = library.limits_site

@@ -12,7 +12,7 @@ from pipeline.commands.options import BenchmarkName, Quiet, ReportFormat
 from pipeline.commands.retrieval import stages
 
 if TYPE_CHECKING:
-    from pipeline.jobs.mftr_texts import Asked, Asking
+    from pipeline.jobs.fields.standardizing import Asked, Asking
 
 Llm = Annotated[str, typer.Option("--llm", metavar="MODEL", help="The language model, as provider/model.")]
 Budget = Annotated[
@@ -57,7 +57,7 @@ def standardize(
 
     Without --llm by rules, which need no key. Without --out the tools are stored for a stored benchmark.
     """
-    from pipeline.jobs.mftr_texts import Asking, standardize_tools
+    from pipeline.jobs.fields.standardizing import Asking, standardize_tools
 
     asking = Asking(llm, budget, export_batch, import_batch, retry_failed)
     with stages(quiet) as progress:
@@ -85,7 +85,7 @@ def rewrite(
     Without --llm each query is its own need in every field ("original query"). Without --out the queries are stored
     for a stored benchmark.
     """
-    from pipeline.jobs.mftr_texts import Asking, rewrite_queries
+    from pipeline.jobs.fields.standardizing import Asking, rewrite_queries
 
     asking = Asking(llm, budget, export_batch, import_batch, retry_failed)
     with stages(quiet) as progress:
@@ -109,7 +109,7 @@ def import_(
     format: Annotated[ReportFormat, typer.Option(help="How to print the ids.")] = ReportFormat.TABLE,
 ) -> None:
     """Store files of the published shapes for a stored benchmark; prints the ids that `equirank retrieve` takes."""
-    from pipeline.jobs.mftr_texts import import_files
+    from pipeline.jobs.fields.standardizing import import_files
 
     stored = import_files(
         benchmark, standardized, rewritten, weights, weights_of=weights_of, model=model, preset=preset, label=label
@@ -130,7 +130,7 @@ def texts(
     """List the tools and queries in fields that are stored for a benchmark."""
     from pipeline.formats.tables import TableFormat, write_table
     from pipeline.jobs.benchmark_library import Library
-    from pipeline.jobs.mftr_reading import field_text_sets
+    from pipeline.jobs.fields.reading import field_text_sets
 
     library = Library()
     rows = field_text_sets(library.site, benchmark)

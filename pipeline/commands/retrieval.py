@@ -119,7 +119,7 @@ def retrieve(
 def _refuse_idle(method: str, positives: str, llm: str, budget: float | None, texts: tuple[str, str]) -> None:
     """Refuse options that the method would pass over: their user expects another run than the one that came."""
     from pipeline.errors import UsageError
-    from pipeline.jobs.field_methods import LLM, FieldMethod
+    from pipeline.jobs.fields.methods import LLM, FieldMethod
 
     if positives != "ground_truth" and method != "adapter":
         raise UsageError(f"the positives mean nothing to the method {method}: they are the adapter's")

@@ -11,7 +11,7 @@ from pipeline.baselines.ablation_variants import Combination, Variant, variant
 from pipeline.baselines.result import BaselineResult
 from pipeline.benchmark import Benchmark
 from pipeline.errors import UsageError
-from pipeline.jobs.field_methods import FieldMethod
+from pipeline.jobs.fields.methods import FieldMethod
 from pipeline.llm.records import Asker, Usage
 from pipeline.mftr.schema import RewrittenQuery, StandardizedTool
 from pipeline.mftr.settings import MftrSettings

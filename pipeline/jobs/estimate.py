@@ -10,7 +10,7 @@ from sqlmodel import col
 
 from pipeline.jobs import measuring
 from pipeline.jobs.evaluation_request import Evaluation, EvaluationRequest, queue_for, resolve_request
-from pipeline.jobs.field_estimate import AskingEstimate, asking_estimate, field_texts_to_encode
+from pipeline.jobs.fields.estimate import AskingEstimate, asking_estimate, field_texts_to_encode
 from pipeline.jobs.site import Site
 from pipeline.retrieval.registry import Source
 from pipeline.retrieval.retrieve import Method

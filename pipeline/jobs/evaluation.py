@@ -17,7 +17,7 @@ from dbos import DBOS, SetWorkflowID
 
 from pipeline.jobs import measuring, progress
 from pipeline.jobs.evaluation_request import Evaluation, EvaluationRequest, resolve_request
-from pipeline.jobs.field_evaluation import cut_plan, field_plan, one_at_a_time, rank_with_fields
+from pipeline.jobs.fields.evaluation import cut_plan, field_plan, one_at_a_time, rank_with_fields
 from pipeline.jobs.queues import shard_queue
 from pipeline.jobs.worker_site import the_site
 from pipeline.jobs.workflow_names import ENCODE_SHARD, EVALUATE, MAX_ATTEMPTS

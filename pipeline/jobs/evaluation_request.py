@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from pipeline.errors import ModelError, UsageError
 from pipeline.formats.messages import quote
 from pipeline.jobs.benchmark_library import Library
-from pipeline.jobs.field_methods import METHODS, AnyMethod, FieldMethod, FieldOptions
-from pipeline.jobs.field_options import settled_options
+from pipeline.jobs.fields.methods import METHODS, AnyMethod, FieldMethod, FieldOptions
+from pipeline.jobs.fields.options import settled_options
 from pipeline.jobs.site import Site
 from pipeline.jobs.submission import LOCAL_PERSON
 from pipeline.retrieval.contract import Contract, Dtype, Preset
@@ -34,7 +34,7 @@ class EvaluationRequest:
     Attributes:
         benchmark: ``slug`` or ``slug@version`` of a stored benchmark.
         model: registry key, alias, hub id, folder or ``litellm/provider/model``.
-        method: a key of ``pipeline.jobs.field_methods.METHODS``: ``full-doc``, ``mftr``, ``easytool``, ….
+        method: a key of ``pipeline.jobs.fields.methods.METHODS``: ``full-doc``, ``mftr``, ``easytool``, ….
         preset: ``card`` or ``paper``.
         instruction: whether queries come with their instruction.
         depth: results kept for a query.

@@ -21,7 +21,7 @@ from pipeline.benchmark import Benchmark
 from pipeline.formats.ranking import ranking_frame, run_of_frame
 from pipeline.jobs.benchmark_library import load_benchmark, load_compiled
 from pipeline.jobs.evaluation_request import Evaluation, EvaluationRequest, resolve_options
-from pipeline.jobs.field_methods import FieldMethod
+from pipeline.jobs.fields.methods import FieldMethod
 from pipeline.jobs.site import Site
 from pipeline.retrieval.contract import Contract, PromptedText
 from pipeline.retrieval.dense import distinct_texts, encode_texts
@@ -114,7 +114,7 @@ def check_model(evaluation: Evaluation) -> tuple[str, ...]:
 def stage_texts(site: Site, evaluation: Evaluation) -> dict[str, list[PromptedText]]:
     """The distinct texts of each stage, in the order that shards cut; empty for lexical models.
 
-    Methods with fields have texts of their own (``pipeline.jobs.field_retrieval``): none here.
+    Methods with fields have texts of their own (``pipeline.jobs.fields.retrieval``): none here.
     """
     if not evaluation.model.entry.dense or not isinstance(evaluation.method, Method):
         return {}
@@ -176,7 +176,7 @@ def encode_shard(
     if shard.sources is None:
         texts = stage_texts(site, evaluation)[shard.stage][shard.start : shard.stop]
     else:
-        from pipeline.jobs.field_runs import field_stage_texts
+        from pipeline.jobs.fields.runs import field_stage_texts
 
         texts = field_stage_texts(site, evaluation, shard.sources)[shard.stage][shard.start : shard.stop]
     return _encode(site, evaluation.model, evaluation.contract, shard.stage, texts, progress, cancelled)
@@ -233,7 +233,7 @@ def retrieve_benchmark(
     """
     model, method, contract = resolve_options(site.settings, request)
     if not isinstance(method, Method):
-        from pipeline.jobs.field_folder import retrieve_fields
+        from pipeline.jobs.fields.folder import retrieve_fields
 
         return retrieve_fields(site, benchmark, request, model, method, contract, progress=progress)
     # In the same shards as a job, so that both find or make the same embeddings.
@@ -433,7 +433,7 @@ def measure(site: Site, evaluation: Evaluation, *, progress: ProgressCallback | 
         return known
     check_model(evaluation)
     if not isinstance(evaluation.method, Method):
-        from pipeline.jobs.field_runs import measure_fields
+        from pipeline.jobs.fields.runs import measure_fields
 
         return store_run(site, evaluation, measure_fields(site, evaluation, progress=progress))
     for shard in shards(site, evaluation):

@@ -119,7 +119,8 @@ def _work(site: Site, queues: tuple[str, ...], say: Say, gone: Callable[[], bool
     register_queues(job_client(site))
     from dbos import DBOS
 
-    from pipeline.jobs import evaluation, field_analysis_workflow, probe_workflow, statistics_workflow, worker_site
+    from pipeline.jobs import evaluation, probe_workflow, statistics_workflow, worker_site
+    from pipeline.jobs.fields import analysis_workflow as field_analysis_workflow
 
     del evaluation, probe_workflow  # imported for their workflows
     worker_site.use_site(site)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pipeline.jobs import field_runs, measuring
+from pipeline.jobs import measuring
 from pipeline.jobs.evaluation_request import EvaluationRequest, resolve_request
-from pipeline.jobs.field_methods import FieldMethod
+from pipeline.jobs.fields import runs as field_runs
+from pipeline.jobs.fields.methods import FieldMethod
 from pipeline.jobs.site import Site
 
 

@@ -6,7 +6,7 @@ import polars as pl
 from streamlit.testing.v1 import AppTest
 
 from dashboard.components.method_table import flat_table, p_text, significant, table_data
-from pipeline.jobs import field_analyses
+from pipeline.jobs.fields import analyses as field_analyses
 from pipeline.jobs.method_board import dataset_of, method_board
 from pipeline.jobs.site import Site
 from pipeline.scoring.holm import holm

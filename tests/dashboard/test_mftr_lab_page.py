@@ -27,7 +27,10 @@ from dashboard.components.mftr_words import (
     weight_sentence,
 )
 from dashboard.current_site import use_site
-from pipeline.jobs import durable, field_analyses, field_analysis_requests, mftr_explaining
+from pipeline.jobs import durable
+from pipeline.jobs.fields import analyses as field_analyses
+from pipeline.jobs.fields import analysis_requests as field_analysis_requests
+from pipeline.jobs.fields import explaining as mftr_explaining
 from pipeline.jobs.site import Site, open_site
 from pipeline.mftr.explain import Explanation, FieldMatch, ParameterMatch
 from pipeline.mftr.schema import Field

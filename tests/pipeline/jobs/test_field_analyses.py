@@ -11,7 +11,9 @@ import pytest
 from scipy.stats import permutation_test
 
 from pipeline.errors import UsageError
-from pipeline.jobs import durable, field_analyses, field_analysis_requests
+from pipeline.jobs import durable
+from pipeline.jobs.fields import analyses as field_analyses
+from pipeline.jobs.fields import analysis_requests as field_analysis_requests
 from pipeline.jobs.job_client import JobState
 from pipeline.jobs.site import Site
 from store.access import field_analyses as stored
@@ -119,7 +121,8 @@ def _work(site: Site, job_id: str) -> None:
     """Be the worker until a job has ended, in this process."""
     from dbos import DBOS
 
-    from pipeline.jobs import field_analysis_workflow, worker_site
+    from pipeline.jobs import worker_site
+    from pipeline.jobs.fields import analysis_workflow as field_analysis_workflow
 
     del field_analysis_workflow  # imported for its workflow
     worker_site.use_site(site)

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.jobs import durable, job_client, mftr_explaining, mftr_reading
+from pipeline.jobs import durable, job_client
 from pipeline.jobs.benchmark_library import import_into_store
 from pipeline.jobs.evaluation_request import EvaluationRequest, resolve_request
+from pipeline.jobs.fields import explaining as mftr_explaining
+from pipeline.jobs.fields import reading as mftr_reading
 from pipeline.jobs.job_client import Job, JobState
 from pipeline.jobs.llm_answers import StoredAnswers
 from pipeline.jobs.site import Site, open_site

@@ -10,10 +10,12 @@ import polars as pl
 import pytest
 
 from pipeline.errors import ModelError, UsageError
-from pipeline.jobs import durable, field_retrieval, field_texts, job_client, measuring
+from pipeline.jobs import durable, job_client, measuring
 from pipeline.jobs.benchmark_library import import_into_store, load_compiled
 from pipeline.jobs.estimate import estimate
 from pipeline.jobs.evaluation_request import EvaluationRequest, resolve_request
+from pipeline.jobs.fields import retrieval as field_retrieval
+from pipeline.jobs.fields import texts as field_texts
 from pipeline.jobs.measuring import run_id_of
 from pipeline.jobs.site import Site, open_site
 from pipeline.mftr.schema import Argument, RewrittenQuery, StandardizedTool, ToolNeed
@@ -127,7 +129,7 @@ def test_a_row_says_who_filled_the_fields(site: Site) -> None:
 
 
 def test_every_field_method_is_a_known_method_of_the_tables() -> None:
-    from pipeline.jobs.field_methods import METHODS
+    from pipeline.jobs.fields.methods import METHODS
 
     assert {method.key for method in catalogue.methods()} <= set(METHODS)
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from dbos import DBOS
 
-from pipeline.jobs import field_analyses, progress
-from pipeline.jobs.field_analysis_requests import enqueue
+from pipeline.jobs import progress
+from pipeline.jobs.fields import analyses as field_analyses
+from pipeline.jobs.fields.analysis_requests import enqueue
 from pipeline.jobs.site import Site
 from pipeline.jobs.worker_site import the_site
 from pipeline.jobs.workflow_names import ANALYSE_FIELDS, MAX_ATTEMPTS

@@ -11,7 +11,7 @@ from pipeline.baselines.methods import method as method_entry
 from pipeline.baselines.methods import method_preset
 from pipeline.errors import UsageError
 from pipeline.formats.messages import quote
-from pipeline.jobs.field_methods import LLM, ORIGINAL, RULES, FieldMethod, FieldOptions
+from pipeline.jobs.fields.methods import LLM, ORIGINAL, RULES, FieldMethod, FieldOptions
 from pipeline.jobs.site import Site
 from pipeline.mftr.settings import DEFAULT_PRESET, MftrSettings, Penalty, Weighting, preset
 from store.access import mftr
@@ -117,7 +117,7 @@ def _versions(method: FieldMethod, name: str, tools: str, queries: str) -> dict[
     prompts: list[str] = []
     for kind, source in (("tools", tools), ("queries", queries)):
         if source == LLM:
-            from pipeline.jobs.field_llm import prompts as prompts_of
+            from pipeline.jobs.fields.llm_texts import prompts as prompts_of
 
             prompts += prompts_of(kind)
     if method.needs.asks or method is FieldMethod.ONLINERAG:

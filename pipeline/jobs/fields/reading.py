@@ -1,6 +1,6 @@
 """What pages and the command line read of multi-field retrieval: stored texts, runs over fields and their weights.
 
-No model is loaded here. Why a tool has its rank is ``pipeline.jobs.mftr_explaining``'s.
+No model is loaded here. Why a tool has its rank is ``pipeline.jobs.fields.explaining``'s.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.jobs import field_texts
 from pipeline.jobs.benchmark_library import load_benchmark
-from pipeline.jobs.field_methods import FieldMethod
+from pipeline.jobs.fields import texts as field_texts
+from pipeline.jobs.fields.methods import FieldMethod
 from pipeline.jobs.site import Site
 from pipeline.mftr.files import rewritten_to_json, standardized_to_json
 from pipeline.mftr.learned_parameters import weight_shares

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from pipeline.errors import MftrError
-from pipeline.jobs import field_retrieval, field_texts
 from pipeline.jobs.benchmark_library import load_compiled
 from pipeline.jobs.evaluation_request import permissions
-from pipeline.jobs.field_methods import FieldMethod
-from pipeline.jobs.field_options import method_settings
-from pipeline.jobs.field_retrieval import Scored
-from pipeline.jobs.mftr_reading import EXPLAINED
+from pipeline.jobs.fields import retrieval as field_retrieval
+from pipeline.jobs.fields import texts as field_texts
+from pipeline.jobs.fields.methods import FieldMethod
+from pipeline.jobs.fields.options import method_settings
+from pipeline.jobs.fields.reading import EXPLAINED
+from pipeline.jobs.fields.retrieval import Scored
 from pipeline.jobs.site import Site
 from pipeline.mftr.explain import Explanation, explain
 from pipeline.mftr.fields import QueryFields, ToolFields

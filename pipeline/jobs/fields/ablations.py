@@ -13,7 +13,7 @@ from pipeline.baselines.one_text import retrieve_one_text
 from pipeline.baselines.weighted import field_inputs, field_scorer, retrieve_weighted
 from pipeline.benchmark import Benchmark
 from pipeline.errors import UsageError
-from pipeline.jobs.mftr_files import ReadTexts
+from pipeline.jobs.fields.files import ReadTexts
 from pipeline.mftr.settings import preset as mftr_preset
 from pipeline.retrieval.embedding_cache import EmbeddingCache
 from pipeline.retrieval.models import ModelSpec

@@ -18,10 +18,13 @@ from typing import Any
 
 from dbos import DBOS
 
-from pipeline.jobs import field_asking, field_retrieval, field_runs, progress
+from pipeline.jobs import progress
 from pipeline.jobs.durable import is_embedded
 from pipeline.jobs.evaluation_request import Evaluation, EvaluationRequest, resolve_request
-from pipeline.jobs.field_retrieval import FieldSources
+from pipeline.jobs.fields import asking as field_asking
+from pipeline.jobs.fields import retrieval as field_retrieval
+from pipeline.jobs.fields import runs as field_runs
+from pipeline.jobs.fields.retrieval import FieldSources
 from pipeline.jobs.job_client import answer_files, asks_failed_again
 from pipeline.jobs.measuring import Ranked, Shard
 from pipeline.jobs.site import Site

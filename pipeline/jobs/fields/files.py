@@ -9,8 +9,8 @@ from pathlib import Path
 from pipeline.benchmark import Benchmark
 from pipeline.errors import MftrError, UsageError
 from pipeline.formats.messages import listing, plural, quote
-from pipeline.jobs import field_texts
-from pipeline.jobs.field_folder import Texts
+from pipeline.jobs.fields import texts as field_texts
+from pipeline.jobs.fields.folder import Texts
 from pipeline.mftr.files import (
     RewrittenQueries,
     StandardizedDocuments,

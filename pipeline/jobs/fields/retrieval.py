@@ -8,11 +8,11 @@ from typing import Any
 
 from pipeline.errors import MftrError
 from pipeline.formats.messages import plural
-from pipeline.jobs import field_texts
 from pipeline.jobs.benchmark_library import load_benchmark, load_compiled
 from pipeline.jobs.evaluation_request import Evaluation
-from pipeline.jobs.field_methods import LLM, ORIGINAL, RULES
-from pipeline.jobs.field_options import method_settings
+from pipeline.jobs.fields import texts as field_texts
+from pipeline.jobs.fields.methods import LLM, ORIGINAL, RULES
+from pipeline.jobs.fields.options import method_settings
 from pipeline.jobs.site import Site
 from pipeline.mftr.dense_fields import dense_fields, dense_texts
 from pipeline.mftr.field_scores import FieldScorer

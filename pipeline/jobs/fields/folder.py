@@ -8,12 +8,13 @@ from typing import Any
 
 from pipeline.benchmark import Benchmark
 from pipeline.errors import UsageError
-from pipeline.jobs import field_retrieval, field_texts
 from pipeline.jobs.baselines import Inputs, rank_baseline
 from pipeline.jobs.evaluation_request import EvaluationRequest
-from pipeline.jobs.field_methods import ORIGINAL, RULES, FieldMethod
-from pipeline.jobs.field_options import method_settings, plain_options
-from pipeline.jobs.field_retrieval import FieldRanking
+from pipeline.jobs.fields import retrieval as field_retrieval
+from pipeline.jobs.fields import texts as field_texts
+from pipeline.jobs.fields.methods import ORIGINAL, RULES, FieldMethod
+from pipeline.jobs.fields.options import method_settings, plain_options
+from pipeline.jobs.fields.retrieval import FieldRanking
 from pipeline.jobs.site import Site
 from pipeline.mftr.fields import query_fields, tool_fields
 from pipeline.mftr.learned_parameters import LearnedFolds, LearnedParameters, mean_of_fields, published_folds

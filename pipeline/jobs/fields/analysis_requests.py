@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pipeline.jobs.durable import job_client
 from pipeline.jobs.evaluation_request import permissions, queue_for
-from pipeline.jobs.field_analyses import name_of
+from pipeline.jobs.fields.analyses import name_of
 from pipeline.jobs.job_client import STATES, JobState, failure_words, waiting_words
 from pipeline.jobs.queues import register_queues
 from pipeline.jobs.site import Site

@@ -20,15 +20,16 @@ from pipeline.baselines.masking import masked_runs
 from pipeline.benchmark import Average, Benchmark, Kind
 from pipeline.errors import EquiRankError, UsageError
 from pipeline.formats.ranking import run_of_frame
-from pipeline.jobs import field_retrieval, field_texts
 from pipeline.jobs.benchmark_library import load_benchmark, load_compiled
 from pipeline.jobs.evaluation_request import permissions
-from pipeline.jobs.field_folder import Texts
-from pipeline.jobs.field_methods import FieldMethod
-from pipeline.jobs.field_options import method_settings
-from pipeline.jobs.mftr_ablations import variant_run
-from pipeline.jobs.mftr_files import ReadTexts
-from pipeline.jobs.mftr_reading import EXPLAINED
+from pipeline.jobs.fields import retrieval as field_retrieval
+from pipeline.jobs.fields import texts as field_texts
+from pipeline.jobs.fields.ablations import variant_run
+from pipeline.jobs.fields.files import ReadTexts
+from pipeline.jobs.fields.folder import Texts
+from pipeline.jobs.fields.methods import FieldMethod
+from pipeline.jobs.fields.options import method_settings
+from pipeline.jobs.fields.reading import EXPLAINED
 from pipeline.jobs.site import Site
 from pipeline.mftr.schema import Field
 from pipeline.mftr.settings import DEFAULT_PRESET

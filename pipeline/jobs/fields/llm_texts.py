@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from pipeline.benchmark import Benchmark
 from pipeline.errors import MftrError
-from pipeline.jobs import field_texts
-from pipeline.jobs.field_texts import Origin
+from pipeline.jobs.fields import texts as field_texts
+from pipeline.jobs.fields.texts import Origin
 from pipeline.jobs.site import Site
 from pipeline.llm.records import Asker, Usage
 from pipeline.mftr import rewriter, standardizer

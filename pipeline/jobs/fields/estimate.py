@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pipeline.jobs import field_llm, field_retrieval, field_texts, measuring
+from pipeline.jobs import measuring
 from pipeline.jobs.benchmark_library import load_benchmark, load_compiled
 from pipeline.jobs.evaluation_request import Evaluation
-from pipeline.jobs.field_methods import LLM, FieldMethod
-from pipeline.jobs.field_runs import OVER_FIELDS
+from pipeline.jobs.fields import llm_texts as field_llm
+from pipeline.jobs.fields import retrieval as field_retrieval
+from pipeline.jobs.fields import texts as field_texts
+from pipeline.jobs.fields.methods import LLM, FieldMethod
+from pipeline.jobs.fields.runs import OVER_FIELDS
 from pipeline.jobs.llm_answers import StoredAnswers, asking_config
 from pipeline.jobs.site import Site
 from pipeline.llm.estimate import SAMPLE, EstimateLine
@@ -70,7 +73,7 @@ def field_texts_to_encode(site: Site, evaluation: Evaluation) -> dict[str, list[
 
 
 def _stored(source: str) -> str:
-    from pipeline.jobs.field_asking import stored_id
+    from pipeline.jobs.fields.asking import stored_id
 
     return stored_id(source)
 

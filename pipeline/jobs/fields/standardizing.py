@@ -11,12 +11,13 @@ from pathlib import Path
 
 from pipeline.benchmark import Benchmark
 from pipeline.errors import MftrError, UsageError
-from pipeline.jobs import field_llm, field_texts
 from pipeline.jobs.benchmark_library import Library, load_compiled
-from pipeline.jobs.field_llm import Made
-from pipeline.jobs.field_retrieval import stored_parameters
+from pipeline.jobs.fields import llm_texts as field_llm
+from pipeline.jobs.fields import texts as field_texts
+from pipeline.jobs.fields.files import queries_for, read_weights, tools_for
+from pipeline.jobs.fields.llm_texts import Made
+from pipeline.jobs.fields.retrieval import stored_parameters
 from pipeline.jobs.llm_answers import StoredAnswers, asking_config, live_asker, site_budget
-from pipeline.jobs.mftr_files import queries_for, read_weights, tools_for
 from pipeline.jobs.site import Site
 from pipeline.jobs.submission import LOCAL_PERSON
 from pipeline.llm.batch_export import BatchWriter

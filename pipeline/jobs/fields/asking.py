@@ -9,11 +9,12 @@ from pathlib import Path
 from types import TracebackType
 
 from pipeline.formats.messages import plural
-from pipeline.jobs import field_llm, field_retrieval
 from pipeline.jobs.benchmark_library import load_benchmark, load_compiled
 from pipeline.jobs.evaluation_request import Evaluation
-from pipeline.jobs.field_methods import LLM, ORIGINAL, RULES
-from pipeline.jobs.field_retrieval import FieldSources
+from pipeline.jobs.fields import llm_texts as field_llm
+from pipeline.jobs.fields import retrieval as field_retrieval
+from pipeline.jobs.fields.methods import LLM, ORIGINAL, RULES
+from pipeline.jobs.fields.retrieval import FieldSources
 from pipeline.jobs.llm_answers import StoredAnswers, asking_config, live_asker, site_budget
 from pipeline.jobs.site import Site
 from pipeline.llm.batch_export import BatchWriter

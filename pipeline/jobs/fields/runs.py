@@ -9,13 +9,15 @@ from functools import lru_cache
 from typing import Any
 
 from pipeline.formats.ranking import ranking_frame
-from pipeline.jobs import field_retrieval, field_texts, measuring
+from pipeline.jobs import measuring
 from pipeline.jobs.baselines import VARIANTS, Inputs, rank_baseline
 from pipeline.jobs.benchmark_library import load_benchmark, load_compiled
 from pipeline.jobs.evaluation_request import Evaluation
-from pipeline.jobs.field_asking import asked_sources, run_asker
-from pipeline.jobs.field_methods import FieldMethod, document_words, query_words
-from pipeline.jobs.field_retrieval import FieldSources, ready_sources
+from pipeline.jobs.fields import retrieval as field_retrieval
+from pipeline.jobs.fields import texts as field_texts
+from pipeline.jobs.fields.asking import asked_sources, run_asker
+from pipeline.jobs.fields.methods import FieldMethod, document_words, query_words
+from pipeline.jobs.fields.retrieval import FieldSources, ready_sources
 from pipeline.jobs.measuring import Ranked, Shard
 from pipeline.jobs.site import Site
 from pipeline.llm.records import Asker
