@@ -33,13 +33,14 @@ def register(app: typer.Typer) -> None:
     app.command()(validate)
     app.command()(score)
     app.command()(submit)
-    runs = typer.Typer(help="List, show, cite, publish and withdraw stored runs.", no_args_is_help=True)
+    runs = typer.Typer(help="List, show, cite, publish, withdraw and re-score stored runs.", no_args_is_help=True)
     runs.command("list")(list_runs)
     runs.command("show")(show_run)
     runs.command("card")(exports.card)
     runs.command("cite")(exports.cite_run)
     runs.command("publish")(publish)
     runs.command("withdraw")(withdraw)
+    runs.command("rescore")(rescore)
     app.add_typer(runs, name="runs")
 
 
@@ -304,6 +305,53 @@ def withdraw(run_id: RunId) -> None:
 
     withdraw_run(prepared_site(), run_id)
     typer.echo(f"withdrew {run_id}")
+
+
+def rescore(
+    benchmark: Annotated[
+        str, typer.Option("--benchmark", "-b", metavar="SLUG@VERSION", help="The version to score against.")
+    ],
+    run: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--run", metavar="RUN_ID", help="Only this run; repeat for several. Default: every one that fits."
+        ),
+    ] = None,
+    format: Annotated[ReportFormat, typer.Option(help="How to print the runs.")] = ReportFormat.TABLE,
+    quiet: Quiet = False,
+) -> None:
+    """Score runs of earlier versions of a benchmark against a new one, from their stored rankings.
+
+    Each becomes a run of its own there; the old one stays. Doing it again makes nothing new.
+    """
+    from pipeline.jobs.annotations.rescoring import misfits
+    from pipeline.jobs.annotations.rescoring import rescore as rescore_runs
+    from pipeline.jobs.first_start import prepared_site
+    from store.access import benchmarks
+
+    site = prepared_site()
+    with site.database.reading() as session:
+        version = benchmarks.get(session, benchmark)
+    with output.progress("re-scoring", quiet) as progress:
+        made = rescore_runs(site, version.id, run or None, everybodys=True, progress=progress)
+    if format is ReportFormat.JSON:
+        output.print_json(
+            {
+                "benchmark": version.name,
+                "runs": [{"from": pair.old.id, "to": pair.new.id, "new": pair.is_new} for pair in made],
+            }
+        )
+        return
+    for pair in made:
+        told = "" if pair.is_new else "  (there already)"
+        hidden = "  (private)" if pair.new.visibility == "private" else ""
+        typer.echo(f"{pair.old.id} → {pair.new.id}{hidden}{told}")
+    if not made:
+        typer.echo(f"nothing to re-score: every run that fits {version.name} is on it already, or there is none")
+    elif any(pair.is_new for pair in made):
+        typer.echo("their intervals and tests follow: a worker makes them, or `equirank statistics`")
+    for note in [] if run else misfits(site, version.id):
+        typer.echo(f"note: {note}")
 
 
 def _print_rows(records: list[dict[str, Any]], columns: list[str]) -> None:
