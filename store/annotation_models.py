@@ -32,9 +32,12 @@ class Annotation(Table, table=True):
         state: see ``AnnotationState``.
         made_version_id: the new version, once it is stored.
         artifacts: ``provenance``, ``ranks``, ``states`` → hash of the frame, once done.
-        batch: artifact hashes of the batch files whose answers are waited for, in order.
+        batched: whether questions are written into batch files instead of asked.
+        retry_failed: whether the job that was started last asks recorded failures again.
+        batch: artifact hashes of the batch files whose answers are waited for, in order; empty where the command
+            line wrote them.
         answers: artifact hashes of the answers files that were imported, in order.
-        pending: questions in ``batch``.
+        pending: questions whose answers are waited for.
         person: who asked for it; "" for the command line.
     """
 
@@ -54,6 +57,8 @@ class Annotation(Table, table=True):
     state: str = AnnotationState.OPEN
     made_version_id: int | None = Field(default=None, foreign_key="benchmark_version.id")
     artifacts: dict[str, str] = Field(default_factory=dict, sa_column=_json())
+    batched: bool = False
+    retry_failed: bool = False
     batch: list[str] = Field(default_factory=list, sa_column=_json())
     answers: list[str] = Field(default_factory=list, sa_column=_json())
     pending: int = 0

@@ -25,6 +25,8 @@ def upgrade() -> None:
         sa.Column("state", sa.String(), nullable=False),
         sa.Column("made_version_id", sa.Integer(), nullable=True),
         sa.Column("artifacts", sa.JSON(), nullable=False),
+        sa.Column("batched", sa.Boolean(), nullable=False),
+        sa.Column("retry_failed", sa.Boolean(), nullable=False),
         sa.Column("batch", sa.JSON(), nullable=False),
         sa.Column("answers", sa.JSON(), nullable=False),
         sa.Column("pending", sa.Integer(), nullable=False),
