@@ -26,6 +26,7 @@ from pipeline.jobs.fields import retrieval as field_retrieval
 from pipeline.jobs.fields import runs as field_runs
 from pipeline.jobs.fields.retrieval import FieldSources
 from pipeline.jobs.job_client import answer_files, asks_failed_again
+from pipeline.jobs.llm_batch import import_words, kept_batch
 from pipeline.jobs.measuring import Ranked, Shard
 from pipeline.jobs.site import Site
 from pipeline.jobs.worker_site import the_site
@@ -130,7 +131,7 @@ def _collect(request: dict[str, Any], kind: str, sources: dict[str, str]) -> dic
     with field_asking.working_asker(site, evaluation, _answer_files()) as asker:
         assert asker is not None
         made = field_asking.collect(site, evaluation, kind, asker, sources["tools"])
-        for line in field_asking.import_words(asker):
+        for line in import_words(asker):
             progress.say(line)
         if isinstance(made, str):
             progress.say(f"{kind} in fields are stored as {made[:8]}")
@@ -181,7 +182,7 @@ def _rank_by_baseline(request: dict[str, Any], sources: dict[str, str]) -> dict[
     report = progress.reporter()
     with field_asking.working_asker(site, evaluation, _answer_files(), retry_failed=_failed_again()) as asker:
         ranked = field_runs.rank_by_baseline(site, evaluation, FieldSources(**sources), asker, progress=report)
-        for line in field_asking.import_words(asker):
+        for line in import_words(asker):
             progress.say(line)
         if not isinstance(ranked, Ranked):
             return _waiting(asker, ranked)
@@ -190,7 +191,7 @@ def _rank_by_baseline(request: dict[str, Any], sources: dict[str, str]) -> dict[
 
 
 def _waiting(asker: Asker | None, pending: int) -> dict[str, Any]:
-    files = field_asking.kept_batch(the_site(), asker)
+    files = kept_batch(the_site(), asker)
     progress.say(f"{pending:,} questions are in a batch file: import its answers, and the job goes on")
     return {"pending": pending, "batch": files}
 
