@@ -1,0 +1,1 @@
+"""What people say about labels: reviewed samples, disputed verdicts, and what to verify next."""
