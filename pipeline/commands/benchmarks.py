@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.commands import exports, output
 from pipeline.commands.options import ReportFormat
+
+if TYPE_CHECKING:
+    from pipeline.benchmark import Benchmark
 
 Name = Annotated[str, typer.Argument(metavar="B", help="A stored benchmark as slug or slug@version, or a folder.")]
 Format = Annotated[ReportFormat, typer.Option("--format", help="How to print.")]
@@ -146,13 +149,32 @@ def export(
     out: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that does not exist yet.")],
     tables: Annotated[FileFormat, typer.Option("--tables", help="How to keep the tables.")] = FileFormat.JSONL,
 ) -> None:
-    """Write a benchmark as a folder that ``benchmark import`` reads back to the same hash."""
-    from pipeline.formats.benchmark_folder import write_benchmark_folder
+    """Write a benchmark as a folder that ``benchmark import`` reads back to the same hash.
+
+    One that has combinations gets them as query_combo_verified.jsonl too.
+    """
     from pipeline.jobs.benchmark_library import Library
 
     content = Library().benchmark(benchmark)
-    write_benchmark_folder(content, out, table_format=tables.value)
+    write_folder(content, out, tables)
     typer.echo(f"wrote {out}\nhash {content.content_hash}")
+
+
+def write_folder(content: Benchmark, out: Path, tables: FileFormat) -> None:
+    """Write a benchmark folder, with the accepted combinations as a file of their own where there are any.
+
+    Raises:
+        UsageError: the folder exists and is not empty.
+        EnvironmentProblem: it cannot be written.
+    """
+    from pipeline.formats.benchmark_folder import ACCEPTED, write_benchmark_folder
+    from pipeline.toolex.verified_file import write_verified_combinations
+
+    def beside(folder: Path) -> None:
+        if content.combinations.height:
+            write_verified_combinations(content, folder / ACCEPTED)
+
+    write_benchmark_folder(content, out, tables.value, beside=beside)
 
 
 def verify(benchmark: Name, format: Format = ReportFormat.TABLE) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +21,8 @@ from pipeline.formats.source_table import ProblemList
 
 TOML = "benchmark.toml"
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
+#: The accepted combinations once more, as the ToolEX paper names their file; not read, since they are a table too.
+ACCEPTED = "query_combo_verified.jsonl"
 
 
 def is_benchmark_folder(path: Path) -> bool:
@@ -61,12 +64,22 @@ def verify_benchmark(path: Path) -> tuple[Benchmark, tuple[str, ...]]:
 
 
 def write_benchmark_folder(
-    benchmark: Benchmark, path: Path, table_format: Literal["jsonl", "parquet"] = "jsonl"
+    benchmark: Benchmark,
+    path: Path,
+    table_format: Literal["jsonl", "parquet"] = "jsonl",
+    *,
+    beside: Callable[[Path], object] | None = None,
 ) -> None:
     """Write a benchmark so that reading it gives the same content hash.
 
     The folder appears whole or not at all: it is written beside its place and renamed. Empty optional tables and
     columns without any value are left out.
+
+    Args:
+        benchmark: the content.
+        path: a folder that is not there yet, or empty.
+        table_format: ``jsonl`` or ``parquet``.
+        beside: given the folder before it appears, to put other files into it.
 
     Raises:
         UsageError: the target exists and is not an empty folder, or the format is unknown.
@@ -88,6 +101,8 @@ def write_benchmark_folder(
                     frame.write_ndjson(temporary / f"{name}.jsonl")
                 elif frame.height:
                     frame.write_parquet(temporary / f"{name}.parquet", compression="zstd")
+            if beside is not None:
+                beside(temporary)
             for file in [*temporary.iterdir(), temporary]:
                 _flush_to_disk(file)
             temporary.rename(path)
@@ -101,7 +116,7 @@ def write_benchmark_folder(
 def _table_files(path: Path, problems: ProblemList, notes: list[str]) -> dict[str, Path]:
     """The file of each table; two files for one table are a problem, unknown ones a note."""
     files: dict[str, Path] = {}
-    known = {TOML}
+    known = {TOML, ACCEPTED}
     for name in TABLES:
         present = [path / (name + suffix) for suffix in SUFFIXES if (path / (name + suffix)).is_file()]
         known.update(file.name for file in present)

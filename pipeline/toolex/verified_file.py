@@ -12,8 +12,9 @@ import polars as pl
 
 from pipeline.benchmark import Benchmark, Judgement
 from pipeline.errors import EnvironmentProblem
+from pipeline.formats.benchmark_folder import ACCEPTED
 
-NAME = "query_combo_verified.jsonl"
+NAME = ACCEPTED
 
 
 def write_verified_combinations(benchmark: Benchmark, path: Path) -> int:

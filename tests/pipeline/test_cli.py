@@ -112,7 +112,13 @@ def test_benchmarks_go_out_and_come_back(equirank: Run, tmp_path: Path) -> None:
     out = tmp_path / "copy"
     assert equirank("benchmark", "export", "demo-tools", str(out), "--tables", "parquet").returncode == 0
     verified = parsed(equirank("benchmark", "verify", str(out), "--format", "json"))
-    assert verified["hash"] == listed["demo-tools"]["hash"]
+    assert verified["hash"] == listed["demo-tools"]["hash"] and verified["notes"] == []
+    accepted = str(out / "query_combo_verified.jsonl")
+    version = parsed(
+        equirank("benchmark", "import", accepted, "--parent", FOLDER, "--set-version", "accepted", "--format", "json")
+    )
+    assert version["combinations"] == listed["demo-tools"]["combinations"]
+    assert version["statistics"]["all"]["combinations"] == listed["demo-tools"]["combinations"]
     again = equirank("benchmark", "import", str(out), "--slug", "copied", "--format", "json")
     assert parsed(again)["hash"] == listed["demo-tools"]["hash"]
     assert equirank("benchmark", "export", "demo-tools", str(out)).returncode == 2

@@ -81,7 +81,7 @@ def test_a_run_gets_the_figures_that_its_file_would_get(site: Site, demo_run_fil
     columns = ["view", "metric", "k", "average", "domain", "value", "n"]
     assert figures(site, new.id).select(columns).sort(columns).rows() == told.select(columns).sort(columns).rows()
     view = pl.col("view") == "new"
-    assert figures(site, new.id).filter(view)["value"].mean() < figures(site, old).filter(view)["value"].mean()  # type: ignore[operator]
+    assert figures(site, new.id).filter(view)["value"].mean() < figures(site, old).filter(view)["value"].mean()
     assert new.benchmark_hash == version.content_hash and new.ranking_hash == pair.old.ranking_hash
     assert new.raw_artifact == pair.old.raw_artifact and new.published_at == pair.old.published_at
     assert any(f"re-scored from run {old} of demo-tools@1" in note for note in new.notes)
@@ -121,7 +121,7 @@ def test_a_private_run_stays_its_owners(sqlite_site: Site, demo_run_file: MakeRu
         assert runs.get_shown(session, pair.new.id, person="ada").id == pair.new.id
         for who in ({}, {"person": "bob"}, {"token": tokens[0]}):
             with pytest.raises(NotFound):
-                runs.get_shown(session, pair.new.id, **who)  # type: ignore[arg-type]
+                runs.get_shown(session, pair.new.id, **who)
         mine = runs.list_runs(session, person="ada", benchmark_version_id=version.id)
         assert mine["run_id"].to_list() == [pair.new.id]
         assert leaderboard.leaderboard(session, version.id).height == 0
