@@ -74,6 +74,9 @@ class Settings(BaseSettings):
     limit_jobs_per_person: int = Field(
         default=20, ge=1, description="Jobs that one person may have waiting or running at a time."
     )
+    limit_disputes_per_day: int = Field(
+        default=200, ge=1, description="Disputed verdicts that the site takes in 24 hours."
+    )
     demo_runs: bool = Field(
         default=True,
         description="Whether the embedded worker measures BM25 and MiniLM on the demo benchmarks at the first start.",
