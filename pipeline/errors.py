@@ -64,3 +64,7 @@ class BudgetExceeded(EquiRankError):
 
 class MftrError(EquiRankError):
     """Standardized documents, rewritten queries or learned parameters that cannot be used."""
+
+
+class OutcomeFileError(EquiRankError):
+    """A file of pass or fail per task cannot be used."""

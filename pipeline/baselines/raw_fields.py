@@ -43,7 +43,7 @@ def raw_fields(tool_id: str, documentation: str) -> StandardizedTool:
         return StandardizedTool(tool_id, description=documentation.strip())
     texts: dict[Field, list[str]] = {field: [] for field in Field}
     parameters: dict[str, Parameter] = {}
-    for key, value in _operation(document).items():
+    for key, value in operation(document).items():
         field = _FIELD_OF.get(key)
         if field is Field.PARAMETERS:
             for name, stored in _parameters(key, value):
@@ -74,7 +74,7 @@ def json_object(documentation: str) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-def _operation(document: dict[str, Any]) -> dict[str, Any]:
+def operation(document: dict[str, Any]) -> dict[str, Any]:
     """The object whose keys are the fields: the document, or the first operation of an OpenAPI document."""
     paths = document.get("paths")
     for path in paths.values() if isinstance(paths, dict) else ():
