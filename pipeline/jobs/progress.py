@@ -28,6 +28,10 @@ STAGES = {
     "training": "learning",
     "search": "ranking",
     "scoring": "scoring",
+    "waiting": "waiting",
+    "decompose": "decomposing queries",
+    "verify": "verifying candidates",
+    "audit": "auditing combinations",
 }
 
 

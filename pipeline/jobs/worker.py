@@ -120,9 +120,10 @@ def _work(site: Site, queues: tuple[str, ...], say: Say, gone: Callable[[], bool
     from dbos import DBOS
 
     from pipeline.jobs import evaluation, probe_workflow, statistics_workflow, worker_site
+    from pipeline.jobs.annotations import workflow as annotation_workflow
     from pipeline.jobs.fields import analysis_workflow as field_analysis_workflow
 
-    del evaluation, probe_workflow  # imported for their workflows
+    del evaluation, probe_workflow, annotation_workflow  # imported for their workflows
     worker_site.use_site(site)
     DBOS(config=worker_config(site, name))
     DBOS.listen_queues(served(queues))

@@ -10,6 +10,7 @@ from datetime import timedelta
 from sqlalchemy import select
 from sqlmodel import Session, col
 
+from store.annotation_models import Annotation, AnnotationChunk
 from store.artifacts import ArtifactStore, StoredArtifact
 from store.downstream_models import DownstreamStudy
 from store.errors import ArtifactDamaged, ArtifactMissing
@@ -74,6 +75,16 @@ def referenced(session: Session) -> dict[str, tuple[str, ...]]:
         owners[analysis.artifact].append(f"analysis of {analysis.kind} of run {analysis.run_id}")
     for study in session.scalars(select(DownstreamStudy).order_by(col(DownstreamStudy.label))):
         owners[study.artifact].append(f"downstream study {study.label}")
+    for expansion in session.scalars(select(Annotation).order_by(col(Annotation.created_at), col(Annotation.id))):
+        for name, digest in expansion.artifacts.items():
+            owners[digest].append(f"{name} of expansion {expansion.id}")
+        for name in ("batch", "answers"):
+            for digest in getattr(expansion, name):
+                owners[digest].append(f"{name} file of expansion {expansion.id}")
+    parts = select(AnnotationChunk).order_by(col(AnnotationChunk.annotation_id), col(AnnotationChunk.number))
+    for part in session.scalars(parts):
+        for name, digest in part.artifacts.items():
+            owners[digest].append(f"{name} of chunk {part.number} of expansion {part.annotation_id}")
     return {digest: tuple(rows) for digest, rows in owners.items()}
 
 

@@ -209,12 +209,24 @@ def put_answers(session: Session, records: Sequence[AnswerRecord]) -> None:
     )
 
 
-def forget_failures(session: Session, purpose: str | None = None) -> int:
-    """Take recorded failures away, so that those questions are asked again; returns how many."""
+def forget_failures(session: Session, purpose: str | None = None, *, keys: Collection[str] | None = None) -> int:
+    """Take recorded failures away, so that those questions are asked again; returns how many.
+
+    Args:
+        session: of ``Database.session``.
+        purpose: only those of this purpose.
+        keys: only those of these questions.
+    """
     statement = delete(LlmAnswer).where(col(LlmAnswer.state) == "failure")
     if purpose is not None:
         statement = statement.where(col(LlmAnswer.purpose) == purpose)
-    return int(session.execute(statement).rowcount)  # type: ignore[attr-defined]
+    if keys is None:
+        return int(session.execute(statement).rowcount)  # type: ignore[attr-defined]
+    wanted, forgotten = sorted(set(keys)), 0
+    for start in range(0, len(wanted), _KEYS_AT_ONCE):
+        some = statement.where(col(LlmAnswer.key).in_(wanted[start : start + _KEYS_AT_ONCE]))
+        forgotten += int(session.execute(some).rowcount)  # type: ignore[attr-defined]
+    return forgotten
 
 
 def spent_of(session: Session, scope: str) -> SpentRecord:

@@ -21,6 +21,7 @@ from pipeline.jobs.annotations.following import (
     look,
 )
 from pipeline.jobs.annotations.pools import check_members
+from pipeline.jobs.annotations.working import require_open
 from pipeline.jobs.durable import job_client
 from pipeline.jobs.job_client import STATES, JobState
 from pipeline.jobs.queues import register_queues
@@ -169,23 +170,6 @@ def start(site: Site, annotation_id: str, *, batch: bool = False, retry_failed: 
         if not again or STATES[again[0].status].ended:
             raise
     return job_id
-
-
-def require_open(record: AnnotationRecord, *, retry_failed: bool = False) -> None:
-    """Refuse to go on with an expansion whose version is made.
-
-    Raises:
-        Conflict: it is.
-    """
-    if not record.done:
-        return
-    if retry_failed:
-        raise Conflict(
-            f"version {record.version} is made, and a version never changes: expand its parent once more under "
-            "another version name with the same settings and ask failed questions again; every valid answer comes "
-            "from the cache"
-        )
-    raise Conflict(f"version {record.version} is made; there is nothing left to do")
 
 
 def cancel(site: Site, annotation_id: str) -> AnnotationProgress:

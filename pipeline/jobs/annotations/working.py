@@ -14,15 +14,16 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from pipeline.formats.messages import plural
 from pipeline.jobs.annotations.following import CHUNK
 from pipeline.jobs.annotations.pools import Library, library
 from pipeline.jobs.benchmark_library import import_into_store
-from pipeline.jobs.llm_answers import live_asker, site_budget
+from pipeline.jobs.llm_answers import StoredAnswers, live_asker, site_budget
 from pipeline.jobs.site import Site
 from pipeline.llm.records import Asker
 from pipeline.llm.stores import Budget
 from pipeline.retrieval.progress import CancelledCallback, ProgressCallback
-from pipeline.toolex.expand import expand
+from pipeline.toolex.expand import Expansion, expand
 from pipeline.toolex.frames import ExpansionFrames, frames_of, together
 from pipeline.toolex.new_version import new_version
 from pipeline.toolex.settings import Stage, ToolexSettings, settings_from_json
@@ -120,22 +121,10 @@ def work_chunk(
     """Take a chunk through all stages and store it; None while a question of it waits for a batch's answers.
 
     Raises:
-        BudgetExceeded: before a call that could exceed the budget; what was answered is kept.
-        Cancelled: on request.
+        BudgetExceeded, Cancelled, JudgeError, ModelError: as ``expand_chunk``.
         Conflict: the expansion was finished meanwhile.
-        JudgeError: a judge cannot be asked at all.
-        ModelError: a retriever cannot be used.
     """
-    expansion = expand(
-        work.library.parent,
-        work.settings,
-        asker,
-        work.library.pool,
-        query_ids=work.query_ids(chunk),
-        documents=work.library.documents,
-        progress=progress,
-        cancelled=cancelled,
-    )
+    expansion = expand_chunk(work, chunk, asker, progress=progress, cancelled=cancelled)
     if not expansion.complete:
         return None
     frames = frames_of(expansion)
@@ -150,6 +139,34 @@ def work_chunk(
     )
     with work.site.database.session() as session:
         return stored.put_chunk(session, row, artifacts=artifacts)
+
+
+def expand_chunk(
+    work: Work,
+    chunk: Chunk,
+    asker: Asker,
+    *,
+    progress: ProgressCallback | None = None,
+    cancelled: CancelledCallback | None = None,
+) -> Expansion:
+    """Take a chunk as far through the stages as the asker answers; nothing is stored but answers.
+
+    Raises:
+        BudgetExceeded: before a call that could exceed the budget; what was answered is kept.
+        Cancelled: on request.
+        JudgeError: a judge cannot be asked at all.
+        ModelError: a retriever cannot be used.
+    """
+    return expand(
+        work.library.parent,
+        work.settings,
+        asker,
+        work.library.pool,
+        query_ids=work.query_ids(chunk),
+        documents=work.library.documents,
+        progress=progress,
+        cancelled=cancelled,
+    )
 
 
 def failures_of(frames: ExpansionFrames) -> dict[str, int]:
@@ -192,12 +209,47 @@ def finish(work: Work) -> BenchmarkRecord:
     return made
 
 
+def require_open(record: AnnotationRecord, *, retry_failed: bool = False) -> None:
+    """Refuse to go on with an expansion whose version is made.
+
+    Raises:
+        Conflict: it is.
+    """
+    if not record.done:
+        return
+    if retry_failed:
+        raise Conflict(
+            f"version {record.version} is made, and a version never changes: expand its parent once more under "
+            "another version name with the same settings and ask failed questions again; every valid answer comes "
+            "from the cache"
+        )
+    raise Conflict(f"version {record.version} is made; there is nothing left to do")
+
+
 def made_version(site: Site, record: AnnotationRecord) -> BenchmarkRecord | None:
     """The version that an expansion made; None while it has not."""
     if record.made_version_id is None:
         return None
     with site.database.reading() as session:
         return benchmarks.get_by_id(session, record.made_version_id)
+
+
+def chunk_words(work: Work, done: ChunkRecord) -> str:
+    """How far an expansion is after a chunk and what it cost so far, for a log."""
+    said = f"queries {done.start + 1:,} to {done.stop:,} of {work.library.parent.queries.height:,} are done"
+    failures = sum(done.failures.values())
+    if failures:
+        said += f", {plural(failures, 'question')} without a valid answer"
+    return f"{said}; {spent_words(work)}"
+
+
+def spent_words(work: Work) -> str:
+    """What an expansion used so far."""
+    spent = StoredAnswers(work.site.database).spent(work.record.id)
+    said = f"{plural(spent.calls, 'call')}, {spent.cost:,.4f} US dollars so far"
+    if spent.unpriced:
+        said += f" and {plural(spent.unpriced, 'call')} of unknown price"
+    return said
 
 
 @contextmanager
