@@ -9,11 +9,12 @@ from pipeline.baselines.result import method_hash
 from pipeline.benchmark import Benchmark
 from pipeline.errors import UsageError
 from pipeline.retrieval.contract import Preset
+from pipeline.retrieval.dense import encode_both
 from pipeline.retrieval.documents import queries_in_order
 from pipeline.retrieval.embedding_cache import EmbeddingCache
 from pipeline.retrieval.models import ModelSpec
 from pipeline.retrieval.progress import CancelledCallback, ProgressCallback
-from pipeline.retrieval.retrieve import Method, Retrieval, encode_all, retrieval_texts, search_encoded
+from pipeline.retrieval.retrieve import Method, Retrieval, retrieval_texts, search_encoded
 
 
 def retrieve_onlinerag(
@@ -57,7 +58,7 @@ def retrieve_onlinerag(
     contract = model.contract(preset, instruction=instruction)
     texts = retrieval_texts(benchmark, contract, Method.FULL_DOC)
     plain, _ = queries_in_order(benchmark, texts.target)
-    documents, queries = encode_all(texts, model, contract, cache, progress, cancelled)
+    documents, queries = encode_both(texts.documents, texts.queries, model, contract, cache, progress, cancelled)
     ranked = rank_out_of_fold(
         queries.embeddings,
         documents.embeddings,

@@ -230,7 +230,7 @@ class _Work:
         from pipeline.jobs.benchmark_library import Library
         from pipeline.jobs.evaluation_request import EvaluationRequest, resolve_options
         from pipeline.jobs.fields.files import read_texts
-        from pipeline.jobs.fields.retrieval import cache_of
+        from pipeline.jobs.measuring import embedding_cache
 
         library = Library()
         self.site: Site = library.limits_site
@@ -241,7 +241,7 @@ class _Work:
         self.content: Benchmark = library.benchmark(benchmark)
         self.compiled: CompiledBenchmark = library.compiled(benchmark)
         self.read: ReadTexts = read_texts(self.content, standardized, rewritten)
-        self.cache = cache_of(self.site)
+        self.cache = embedding_cache(self.site)
 
     def print_notes(self) -> None:
         for note in self.read.notes:

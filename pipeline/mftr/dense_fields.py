@@ -12,9 +12,8 @@ from pipeline.mftr.field_kernels import best_of_texts
 from pipeline.mftr.fields import QueryFields, ToolFields
 from pipeline.mftr.schema import Field
 from pipeline.retrieval.contract import Contract, PromptedText
-from pipeline.retrieval.dense import Encoded, encode_texts
+from pipeline.retrieval.dense import Encoded, encode_both
 from pipeline.retrieval.embedding_cache import EmbeddingCache
-from pipeline.retrieval.encoder import shared_encoder
 from pipeline.retrieval.models import ModelSpec
 from pipeline.retrieval.progress import CancelledCallback, ProgressCallback
 
@@ -169,16 +168,5 @@ def encode_fields(
         ModelError: the model cannot be loaded or used.
     """
     texts = dense_texts(tools, queries, contract)
-
-    def encode(stage: str, some: list[PromptedText]) -> Encoded:
-        return encode_texts(
-            some,
-            contract,
-            lambda: shared_encoder(model, contract),
-            cache,
-            stage=stage,
-            progress=progress,
-            cancelled=cancelled,
-        )
-
-    return dense_fields(tools, queries, encode("documents", texts.tools), encode("queries", texts.queries))
+    documents, needs = encode_both(texts.tools, texts.queries, model, contract, cache, progress, cancelled)
+    return dense_fields(tools, queries, documents, needs)

@@ -9,12 +9,12 @@ from pipeline.errors import BenchmarkError, UsageError
 from pipeline.formats.messages import quote
 from pipeline.retrieval.adapter import AdapterSettings, Positives, TrainingPairs, adapt_out_of_fold, folds_of
 from pipeline.retrieval.contract import Contract
-from pipeline.retrieval.dense import Encoded
+from pipeline.retrieval.dense import Encoded, encode_both
 from pipeline.retrieval.documents import queries_in_order
 from pipeline.retrieval.embedding_cache import EmbeddingCache
 from pipeline.retrieval.models import ModelSpec
 from pipeline.retrieval.progress import CancelledCallback, ProgressCallback
-from pipeline.retrieval.retrieve import Method, Retrieval, encode_all, retrieval_texts, search_encoded
+from pipeline.retrieval.retrieve import Method, Retrieval, retrieval_texts, search_encoded
 from pipeline.run import RunTarget
 from pipeline.scoring.compiler import compile_benchmark
 
@@ -75,7 +75,7 @@ def retrieve_adapted(
     texts = retrieval_texts(benchmark, contract, Method.FULL_DOC)
     pairs = training_pairs(benchmark, texts.target, settings.positives)
     fold_of = folds_of(queries_in_order(benchmark, texts.target)[0], settings.folds, settings.seed)
-    documents, queries = encode_all(texts, model, contract, cache, progress, cancelled)
+    documents, queries = encode_both(texts.documents, texts.queries, model, contract, cache, progress, cancelled)
     adapted = adapt_out_of_fold(
         queries.embeddings,
         documents.embeddings,

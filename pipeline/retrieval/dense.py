@@ -13,7 +13,8 @@ import numpy.typing as npt
 from pipeline.errors import ModelError
 from pipeline.retrieval.contract import Contract, PromptedText
 from pipeline.retrieval.embedding_cache import EmbeddingCache
-from pipeline.retrieval.encoder import Encoder, OutOfMemory
+from pipeline.retrieval.encoder import Encoder, OutOfMemory, shared_encoder
+from pipeline.retrieval.models import ModelSpec
 from pipeline.retrieval.progress import CancelledCallback, ProgressCallback, Stage
 
 FloatArray = npt.NDArray[np.float32]
@@ -143,6 +144,31 @@ def encode_texts(
     if len(unique) < len(texts):
         rows = rows[[row_of[key] for key in keys]]
     return Encoded(rows, missing, len(unique), seconds, tuple(sorted(devices)))
+
+
+def encode_both(
+    documents: Sequence[PromptedText],
+    queries: Sequence[PromptedText],
+    model: ModelSpec,
+    contract: Contract,
+    cache: EmbeddingCache | None,
+    progress: ProgressCallback | None = None,
+    cancelled: CancelledCallback | None = None,
+) -> tuple[Encoded, Encoded]:
+    """Embeddings of documents and queries, under the stages of these names; raises as ``encode_texts``."""
+
+    def encode(stage: str, texts: Sequence[PromptedText]) -> Encoded:
+        return encode_texts(
+            texts,
+            contract,
+            lambda: shared_encoder(model, contract),
+            cache,
+            stage=stage,
+            progress=progress,
+            cancelled=cancelled,
+        )
+
+    return encode("documents", documents), encode("queries", queries)
 
 
 def _encode(

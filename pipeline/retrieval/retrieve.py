@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,11 +11,10 @@ from pipeline.errors import UsageError
 from pipeline.formats.messages import quote
 from pipeline.retrieval import bm25, subquery
 from pipeline.retrieval.contract import Contract, Preset, PromptedText
-from pipeline.retrieval.dense import Encoded, encode_texts
+from pipeline.retrieval.dense import Encoded, encode_both
 from pipeline.retrieval.documents import documents_in_order, queries_in_order, run_target
 from pipeline.retrieval.efficiency import Efficiency, per_thousand, processor
 from pipeline.retrieval.embedding_cache import EmbeddingCache
-from pipeline.retrieval.encoder import shared_encoder
 from pipeline.retrieval.fusion import fuse_groups
 from pipeline.retrieval.models import ModelSpec
 from pipeline.retrieval.progress import CancelledCallback, ProgressCallback, Stage
@@ -166,32 +164,8 @@ def search_texts(
     """
     if not model.entry.dense:
         return _lexical(texts, contract, depth, progress, cancelled)
-    documents, queries = encode_all(texts, model, contract, cache, progress, cancelled)
+    documents, queries = encode_both(texts.documents, texts.queries, model, contract, cache, progress, cancelled)
     return search_encoded(texts, model, contract, documents, queries, depth, progress=progress, cancelled=cancelled)
-
-
-def encode_all(
-    texts: RetrievalTexts,
-    model: ModelSpec,
-    contract: Contract,
-    cache: EmbeddingCache | None,
-    progress: ProgressCallback | None = None,
-    cancelled: CancelledCallback | None = None,
-) -> tuple[Encoded, Encoded]:
-    """Embeddings of all documents and queries, from the cache as far as they are there."""
-
-    def encode(stage: str, rows: Sequence[PromptedText]) -> Encoded:
-        return encode_texts(
-            rows,
-            contract,
-            lambda: shared_encoder(model, contract),
-            cache,
-            stage=stage,
-            progress=progress,
-            cancelled=cancelled,
-        )
-
-    return encode("documents", texts.documents), encode("queries", texts.queries)
 
 
 def search_encoded(

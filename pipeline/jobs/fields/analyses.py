@@ -20,9 +20,9 @@ from pipeline.baselines.masking import masked_runs
 from pipeline.benchmark import Average, Benchmark, Kind
 from pipeline.errors import EquiRankError, UsageError
 from pipeline.formats.ranking import run_of_frame
+from pipeline.jobs import measuring
 from pipeline.jobs.benchmark_library import load_benchmark, load_compiled
 from pipeline.jobs.evaluation_request import permissions
-from pipeline.jobs.fields import retrieval as field_retrieval
 from pipeline.jobs.fields import texts as field_texts
 from pipeline.jobs.fields.ablations import variant_run
 from pipeline.jobs.fields.files import ReadTexts
@@ -30,6 +30,7 @@ from pipeline.jobs.fields.folder import Texts
 from pipeline.jobs.fields.methods import FieldMethod
 from pipeline.jobs.fields.options import method_settings
 from pipeline.jobs.fields.reading import EXPLAINED
+from pipeline.jobs.fields.scoring import scorer_of
 from pipeline.jobs.site import Site
 from pipeline.mftr.schema import Field
 from pipeline.mftr.settings import DEFAULT_PRESET
@@ -245,8 +246,8 @@ def _fields(
     tools = field_texts.tool_fields(site, work.tools, target)
     queries = field_texts.query_fields(site, work.queries, target)
     contract = work.model.contract(work.encoding)
-    scorer = field_retrieval.scorer_of(
-        tools, queries, work.model, contract, field_retrieval.cache_of(site), progress=progress, cancelled=cancelled
+    scorer = scorer_of(
+        tools, queries, work.model, contract, measuring.embedding_cache(site), progress=progress, cancelled=cancelled
     ).scorer
     settings = method_settings(FieldMethod(work.run.method), work.preset)
     found = single_field_runs(scorer, target, settings, progress=progress, cancelled=cancelled)
@@ -294,7 +295,7 @@ def _variants(
                 work.model,
                 work.encoding,
                 work.preset,
-                cache=field_retrieval.cache_of(site),
+                cache=measuring.embedding_cache(site),
                 progress=progress,
                 cancelled=cancelled,
             )
@@ -305,7 +306,7 @@ def _variants(
 def _masking(
     site: Site, work: _Work, progress: ProgressCallback | None, cancelled: CancelledCallback | None
 ) -> list[_Row]:
-    cache = field_retrieval.cache_of(site)
+    cache = measuring.embedding_cache(site)
     full, masked = masked_runs(
         work.benchmark, work.model, work.encoding, cache=cache, progress=progress, cancelled=cancelled
     )

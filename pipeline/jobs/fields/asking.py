@@ -11,9 +11,8 @@ from pipeline.formats.messages import plural
 from pipeline.jobs.benchmark_library import load_benchmark, load_compiled
 from pipeline.jobs.evaluation_request import Evaluation
 from pipeline.jobs.fields import llm_texts as field_llm
-from pipeline.jobs.fields import retrieval as field_retrieval
 from pipeline.jobs.fields.methods import LLM, ORIGINAL, RULES
-from pipeline.jobs.fields.retrieval import FieldSources
+from pipeline.jobs.fields.sources import FieldSources, original_set, rules_set
 from pipeline.jobs.llm_answers import StoredAnswers, live_asker, site_budget
 from pipeline.jobs.llm_batch import BatchRound
 from pipeline.jobs.site import Site
@@ -190,9 +189,9 @@ def other_sources(site: Site, evaluation: Evaluation, known: FieldSources) -> Fi
     assert options is not None
     tools, queries = known.tools, known.queries
     if options.tools == RULES:
-        tools = field_retrieval.rules_set(site, evaluation)
+        tools = rules_set(site, evaluation)
     if options.queries == ORIGINAL:
-        queries = field_retrieval.original_set(site, evaluation)
+        queries = original_set(site, evaluation)
     return FieldSources(tools, queries)
 
 

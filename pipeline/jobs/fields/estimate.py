@@ -10,10 +10,10 @@ from pipeline.jobs import measuring
 from pipeline.jobs.benchmark_library import load_benchmark, load_compiled
 from pipeline.jobs.evaluation_request import Evaluation
 from pipeline.jobs.fields import llm_texts as field_llm
-from pipeline.jobs.fields import retrieval as field_retrieval
 from pipeline.jobs.fields import texts as field_texts
 from pipeline.jobs.fields.methods import LLM, FieldMethod
 from pipeline.jobs.fields.runs import OVER_FIELDS
+from pipeline.jobs.fields.scoring import stage_texts
 from pipeline.jobs.llm_answers import StoredAnswers, asking_config
 from pipeline.jobs.site import Site
 from pipeline.llm.estimate import SAMPLE, EstimateLine
@@ -69,7 +69,7 @@ def field_texts_to_encode(site: Site, evaluation: Evaluation) -> dict[str, list[
         queries = field_texts.query_fields(site, queries_id, target)
     else:
         queries = fields.query_fields(field_texts.original_queries(benchmark), target.queries)
-    return field_retrieval.stage_texts(tools, queries, evaluation.contract)
+    return stage_texts(tools, queries, evaluation.contract)
 
 
 def _stored(source: str) -> str:

@@ -24,7 +24,7 @@ from pipeline.jobs.evaluation_request import Evaluation, EvaluationRequest, reso
 from pipeline.jobs.fields import asking as field_asking
 from pipeline.jobs.fields import retrieval as field_retrieval
 from pipeline.jobs.fields import runs as field_runs
-from pipeline.jobs.fields.retrieval import FieldSources
+from pipeline.jobs.fields.sources import FieldSources
 from pipeline.jobs.job_client import answer_files, asks_failed_again
 from pipeline.jobs.llm_batch import import_words, kept_batch
 from pipeline.jobs.measuring import Ranked, Shard

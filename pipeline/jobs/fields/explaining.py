@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from pipeline.errors import MftrError
+from pipeline.jobs import measuring
 from pipeline.jobs.benchmark_library import load_compiled
 from pipeline.jobs.evaluation_request import permissions
-from pipeline.jobs.fields import retrieval as field_retrieval
 from pipeline.jobs.fields import texts as field_texts
 from pipeline.jobs.fields.methods import FieldMethod
 from pipeline.jobs.fields.options import method_settings
+from pipeline.jobs.fields.parameters import learned_folds
 from pipeline.jobs.fields.reading import EXPLAINED
-from pipeline.jobs.fields.retrieval import Scored
+from pipeline.jobs.fields.scoring import Scored, scorer_of, stage_texts
 from pipeline.jobs.site import Site
 from pipeline.mftr.explain import Explanation, explain
 from pipeline.mftr.fields import QueryFields, ToolFields
@@ -84,7 +85,7 @@ def run_work(site: Site, run_id: str) -> RunWork:
     if said["parameters"] is not None:
         with site.database.reading() as session:
             stored = mftr.parameters(session, said["parameters"])
-        learned = field_retrieval.learned_folds(stored, settings, queries, target)
+        learned = learned_folds(stored, settings, queries, target)
     model = resolve_model(
         said["model"], permissions=permissions(site.settings), dtype=Dtype(said["dtype"]) if said["dtype"] else None
     )
@@ -94,7 +95,7 @@ def run_work(site: Site, run_id: str) -> RunWork:
             f"the run {run_id} was encoded in another way than {model.entry.name} is now: evaluate the model again"
         )
     _require_embeddings(site, tools, queries, model.entry.dense, contract)
-    scored = field_retrieval.scorer_of(tools, queries, model, contract, field_retrieval.cache_of(site))
+    scored = scorer_of(tools, queries, model, contract, measuring.embedding_cache(site))
     full_doc = _full_doc_ranking(site, version.id, said["encoding_contract"])
     return RunWork(run, target, scored, settings, learned, full_doc)
 
@@ -103,8 +104,8 @@ def _require_embeddings(site: Site, tools: ToolFields, queries: QueryFields, den
     """A web process must not encode: refuse when a text's embedding is gone."""
     if not dense:
         return
-    cache = field_retrieval.cache_of(site)
-    for texts in field_retrieval.stage_texts(tools, queries, contract).values():
+    cache = measuring.embedding_cache(site)
+    for texts in stage_texts(tools, queries, contract).values():
         if not cache.holds(contract.space, [contract.key(text) for text in texts]).all():
             raise MftrError(
                 "the embeddings of this run's texts are not in the cache any more: evaluate the model again, which "

@@ -8,13 +8,13 @@ from typing import Any
 
 from pipeline.benchmark import Benchmark
 from pipeline.errors import UsageError
+from pipeline.jobs import measuring
 from pipeline.jobs.baselines import Inputs, rank_baseline
 from pipeline.jobs.evaluation_request import EvaluationRequest
-from pipeline.jobs.fields import retrieval as field_retrieval
 from pipeline.jobs.fields import texts as field_texts
 from pipeline.jobs.fields.methods import ORIGINAL, RULES, FieldMethod
 from pipeline.jobs.fields.options import method_settings, plain_options
-from pipeline.jobs.fields.retrieval import FieldRanking
+from pipeline.jobs.fields.scoring import FieldRanking, rank_fields, scorer_of
 from pipeline.jobs.site import Site
 from pipeline.mftr.fields import query_fields, tool_fields
 from pipeline.mftr.learned_parameters import LearnedFolds, LearnedParameters, mean_of_fields, published_folds
@@ -59,7 +59,7 @@ def learn_here(
     """
     target = run_target(benchmark)
     tools, queries = tool_fields(texts.tools, target.tools), query_fields(texts.queries, target.queries)
-    scored = field_retrieval.scorer_of(tools, queries, model, contract, cache, progress=progress, cancelled=cancelled)
+    scored = scorer_of(tools, queries, model, contract, cache, progress=progress, cancelled=cancelled)
     return train_folds(
         scored.scorer,
         settings,
@@ -94,7 +94,7 @@ def score_here(
         weights: of each fold, applied by the queries' ``test_fold``; None learns.
         depth: results kept for a query.
         cache: where embeddings are kept.
-        progress: see ``field_retrieval``.
+        progress: stages ``documents``, ``queries`` and ``search``.
         cancelled: asked between parts.
 
     Raises:
@@ -104,7 +104,7 @@ def score_here(
     """
     target = run_target(benchmark)
     tools, queries = tool_fields(texts.tools, target.tools), query_fields(texts.queries, target.queries)
-    scored = field_retrieval.scorer_of(tools, queries, model, contract, cache, progress=progress, cancelled=cancelled)
+    scored = scorer_of(tools, queries, model, contract, cache, progress=progress, cancelled=cancelled)
     if settings.weighting is Weighting.MEAN:
         learned = mean_of_fields(len(queries), settings.fields)
     elif weights is not None:
@@ -114,9 +114,7 @@ def score_here(
         learned = train_folds(
             scored.scorer, settings, labels_of(target), negatives, progress=progress, cancelled=cancelled
         )
-    return field_retrieval.rank_fields(
-        scored, model, settings, learned, target, depth, progress=progress, cancelled=cancelled
-    )
+    return rank_fields(scored, model, settings, learned, target, depth, progress=progress, cancelled=cancelled)
 
 
 def retrieve_fields(
@@ -143,7 +141,7 @@ def retrieve_fields(
             "with --out only rule-based documents and the original queries are used: `equirank mftr` makes and reads "
             "files, and a stored benchmark takes stored texts, weights and language models"
         )
-    cache = field_retrieval.cache_of(site)
+    cache = measuring.embedding_cache(site)
     tools = field_texts.rule_based_tools(benchmark, progress=progress) if options.tools else []
     queries = field_texts.original_queries(benchmark)
     tag = "-".join(part for part in (model.entry.key, str(method), options.preset, request.preset) if part)

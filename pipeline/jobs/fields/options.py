@@ -21,7 +21,7 @@ from store.records import BenchmarkRecord
 from store.settings import Settings
 
 if TYPE_CHECKING:
-    from pipeline.jobs.evaluation_request import EvaluationRequest
+    from pipeline.jobs.evaluation_request import Evaluation, EvaluationRequest
     from pipeline.retrieval.contract import Contract
 
 #: The language model of the MFTR paper (§4.4).
@@ -40,6 +40,12 @@ def method_settings(method: FieldMethod, name: str) -> MftrSettings:
     if method is FieldMethod.WITHOUT_PENALTY:
         return replace(settings, penalty=Penalty.NONE)
     return settings
+
+
+def settings_of(evaluation: Evaluation) -> MftrSettings:
+    """MFTR's settings of a request."""
+    assert evaluation.options is not None
+    return method_settings(evaluation.options.method, evaluation.options.preset)
 
 
 def preset_name(method: FieldMethod, name: str) -> str:

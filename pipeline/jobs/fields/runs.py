@@ -17,7 +17,9 @@ from pipeline.jobs.fields import retrieval as field_retrieval
 from pipeline.jobs.fields import texts as field_texts
 from pipeline.jobs.fields.asking import asked_sources, run_asker
 from pipeline.jobs.fields.methods import FieldMethod, document_words, query_words
-from pipeline.jobs.fields.retrieval import FieldSources, ready_sources
+from pipeline.jobs.fields.options import settings_of
+from pipeline.jobs.fields.scoring import stage_texts
+from pipeline.jobs.fields.sources import FieldSources, costs_of, ready_sources, source_notes
 from pipeline.jobs.measuring import Ranked, Shard
 from pipeline.jobs.site import Site
 from pipeline.llm.records import Asker
@@ -51,7 +53,7 @@ def _stage_texts(key: _Key) -> dict[str, list[PromptedText]]:
     target = load_compiled(key.site, key.version_id).target
     tools = field_texts.tool_fields(key.site, key.tools, target)
     queries = field_texts.query_fields(key.site, key.queries, target)
-    return field_retrieval.stage_texts(tools, queries, key.contract)
+    return stage_texts(tools, queries, key.contract)
 
 
 def field_shards(site: Site, evaluation: Evaluation, sources: FieldSources) -> list[Shard]:
@@ -151,7 +153,7 @@ def rank_by_baseline(
         request.depth,
         field_texts.load_tools(site, sources.tools) if sources.tools else (),
         field_texts.load_queries(site, sources.queries) if sources.queries else (),
-        field_retrieval.settings_of(evaluation) if method.needs.fields else None,
+        settings_of(evaluation) if method.needs.fields else None,
         options.llm,
         options.preset,
     )
@@ -162,8 +164,8 @@ def rank_by_baseline(
     artifact = site.artifacts.put_frame(ranking_frame(found.run, found.target))
     costs, notes = found.efficiency, found.notes
     if method in VARIANTS:
-        costs = {**costs, **field_retrieval.costs_of(site, sources)}
-        notes = (*notes, *field_retrieval.source_notes(site, evaluation, sources))
+        costs = {**costs, **costs_of(site, sources)}
+        notes = (*notes, *source_notes(site, evaluation, sources))
     return Ranked(artifact, method_contract(evaluation), costs, notes, settings_json(evaluation, sources))
 
 

@@ -16,7 +16,7 @@ from pipeline.jobs.fields import llm_texts as field_llm
 from pipeline.jobs.fields import texts as field_texts
 from pipeline.jobs.fields.files import queries_for, read_weights, tools_for
 from pipeline.jobs.fields.llm_texts import Made
-from pipeline.jobs.fields.retrieval import stored_parameters
+from pipeline.jobs.fields.parameters import stored_parameters
 from pipeline.jobs.llm_answers import StoredAnswers, asking_config, live_asker, site_budget
 from pipeline.jobs.site import Site
 from pipeline.jobs.submission import LOCAL_PERSON

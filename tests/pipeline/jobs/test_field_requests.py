@@ -16,6 +16,7 @@ from pipeline.jobs.estimate import estimate
 from pipeline.jobs.evaluation_request import EvaluationRequest, resolve_request
 from pipeline.jobs.fields import retrieval as field_retrieval
 from pipeline.jobs.fields import texts as field_texts
+from pipeline.jobs.fields.sources import ready_sources
 from pipeline.jobs.measuring import run_id_of
 from pipeline.jobs.site import Site, open_site
 from pipeline.mftr.schema import Argument, RewrittenQuery, StandardizedTool, ToolNeed
@@ -166,7 +167,7 @@ def test_texts_and_weights_of_another_kind_or_version_are_refused(site: Site) ->
     with pytest.raises(UsageError, match="are queries"):
         resolve_request(site, EvaluationRequest("small", "bm25", "mftr", standardizer=queries))
     learned = resolve_request(site, MFTR)
-    sources = field_retrieval.ready_sources(site, learned)
+    sources = ready_sources(site, learned)
     assert sources is not None
     set_id = field_retrieval.learn(site, learned, sources)
     assert set_id is not None and field_retrieval.learn(site, learned, sources) == set_id
