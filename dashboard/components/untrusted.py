@@ -10,17 +10,21 @@ import re
 import unicodedata
 from urllib.parse import urlsplit
 
+#: Where the browser's Markdown makes a link of bare text, escaped or not: mail addresses, ``http://…`` and ``www.…``.
+_LINKED = re.compile(r"(?<=[-.\w+]@)(?=[-\w]+\.[-\w])|(?<=http)(?=s?://)|(?<=www)(?=\.)", re.IGNORECASE)
+#: Takes no room and lets no line break in.
+_JOINER = "\u2060"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~:$&^=@\"'/%])")
 
 
 def plain(text: str) -> str:
     """``text`` with every character that Markdown, HTML or Streamlit's directives read as markup escaped.
 
-    Line breaks become spaces and control characters go.
+    Line breaks become spaces and control characters go; what would become a link gets an unseen character.
     """
     one_line = " ".join(text.split())
     printable = "".join(c for c in one_line if unicodedata.category(c) not in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-    return _SPECIAL.sub(r"\\\1", printable)
+    return _SPECIAL.sub(r"\\\1", _LINKED.sub(_JOINER, printable))
 
 
 def web_address(text: str) -> str | None:

@@ -199,6 +199,13 @@ def test_markup_is_escaped(text: str) -> None:
         assert escaped.count(sign) == escaped.count("\\" + sign)
 
 
+@pytest.mark.parametrize("text", ["a@b.example", "see https://evil.example/x", "HTTP://x.y", "www.evil.example"])
+def test_bare_addresses_do_not_become_links(text: str) -> None:
+    """The browser's Markdown looks for them after it has taken the escapes away (tests/e2e/test_review.py)."""
+    shown = plain(text).replace("\\", "")
+    assert shown != text and shown.replace("\u2060", "") == text
+
+
 def test_control_and_invisible_characters_go() -> None:
     assert plain("a\u202eb\u0000c\nd") == "abc d"
 
