@@ -34,11 +34,15 @@ menu = {
         st.Page(f"{PAGES}/my_runs.py", title="My runs", url_path="my-runs"),
         st.Page(f"{PAGES}/jobs.py", title="Jobs", url_path="jobs"),
     ],
-    "Benchmarks": [st.Page(f"{PAGES}/benchmarks.py", title="Benchmark cards", url_path="benchmarks")],
+    "Benchmarks": [
+        st.Page(f"{PAGES}/benchmarks.py", title="Benchmark cards", url_path="benchmarks"),
+        st.Page(f"{PAGES}/annotate.py", title="Annotate", url_path="annotate"),
+    ],
     "About": [
         st.Page(f"{PAGES}/about.py", title="About the method", url_path="about"),
         st.Page(f"{PAGES}/run.py", title="A run", url_path="run", visibility="hidden"),
         st.Page(f"{PAGES}/retriever.py", title="A retriever", url_path="retriever", visibility="hidden"),
+        st.Page(f"{PAGES}/review.py", title="A review", url_path="review", visibility="hidden"),
     ],
 }
 

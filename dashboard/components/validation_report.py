@@ -1,0 +1,169 @@
+"""The report on a reviewed sample: precision, agreement, faults, and what they mean for the board's new metrics."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import streamlit as st
+
+from dashboard.components.numbers import MINUS, NONE, points, whole
+from dashboard.components.run_detail import text_table
+from pipeline.formats.tables import TableFormat, write_table
+from pipeline.jobs.labels.reports import SampleReport, corrected_frame, items_frame, report_frame, report_json
+from pipeline.jobs.site import Site
+from pipeline.scoring.kernel import METRICS
+from pipeline.scoring.statistics import Interval
+from pipeline.toolex.validation import Bucket, ValidationReport
+
+_BUCKETS = {bucket: bucket.value.capitalize() for bucket in Bucket}
+
+
+def show_report(site: Site, report: SampleReport, key: str) -> None:
+    """Draw a report with its downloads.
+
+    Args:
+        site: whose board is corrected.
+        report: closed or not.
+        key: prefix of the widgets' keys.
+    """
+    found = report.overall
+    if not found.decided:
+        st.markdown("Nothing is decided yet: an item is when both reviewers agree, or a third has decided.")
+        return
+    st.markdown(precision_sentence(found))
+    st.markdown(agreement_sentence(found))
+    text_table(domains_table(report), key=f"{key}_domains", label="Precision by domain")
+    if found.valid < found.decided:
+        text_table(taxonomy_table(found), key=f"{key}_faults", label="Why combinations are invalid")
+        if any(n % 1 for n in found.taxonomy.values()):
+            st.caption("An item for which two reviewers named two kinds of fault counts half in each.")
+    corrected = corrected_frame(site, report.benchmark, found.precision, _cutoff(report))
+    if corrected.height:
+        corrected_metrics(corrected, key)
+    downloads(site, report, corrected, key)
+
+
+def precision_sentence(found: ValidationReport) -> str:
+    """The main figure in words."""
+    undecided = found.items - found.decided
+    rest = f" {whole(undecided)} {'is' if undecided == 1 else 'are'} not decided." if undecided else ""
+    return (
+        f"**{points(found.precision.value)} % of the accepted combinations are valid** "
+        f"({whole(found.valid)} of {whole(found.decided)} decided; 95 % interval {band_text(found.precision)}).{rest}"
+    )
+
+
+def agreement_sentence(found: ValidationReport) -> str:
+    """How far two reviewers agree."""
+    kappa = (
+        f"Cohen's κ is {kappa_text(found.kappa)}."
+        if found.kappa is not None
+        else "Cohen's κ is not defined: both always gave the same one verdict."
+    )
+    return f"The two reviewers of an item agree on {points(found.agreement)} % of {whole(found.reviewed)}. {kappa}"
+
+
+def band_text(interval: Interval) -> str:
+    """``85.1 to 95.9``."""
+    return NONE if interval.low is None else f"{points(interval.low)} to {points(interval.high)}"
+
+
+def kappa_text(kappa: float | None) -> str:
+    """κ with two decimals."""
+    return NONE if kappa is None else f"{kappa:.2f}".replace("-", MINUS)
+
+
+def domains_table(report: SampleReport) -> pl.DataFrame:
+    """One row a domain after one for all."""
+    rows = [("all", report.overall), *((name or "no domain", found) for name, found in report.domains.items())]
+    return pl.DataFrame(
+        {
+            "Domain": [name for name, _ in rows],
+            "Items": [whole(found.items) for _, found in rows],
+            "Decided": [whole(found.decided) for _, found in rows],
+            "Valid": [whole(found.valid) for _, found in rows],
+            "Precision": [points(found.precision.value) for _, found in rows],
+            "95 % interval": [band_text(found.precision) for _, found in rows],
+            "Agreement": [points(found.agreement) for _, found in rows],
+            "κ": [kappa_text(found.kappa) for _, found in rows],
+        }
+    )
+
+
+def taxonomy_table(found: ValidationReport) -> pl.DataFrame:
+    """Invalid items by kind of fault."""
+    named = [(bucket, n) for bucket, n in found.taxonomy.items() if n]
+    invalid = found.decided - found.valid
+    return pl.DataFrame(
+        {
+            "Fault": [_BUCKETS[bucket] for bucket, _ in named],
+            "Items": [f"{n:.1f}".removesuffix(".0") for _, n in named],
+            "Share": [f"{points(n / invalid)} %" for _, n in named],
+        }
+    )
+
+
+def corrected_metrics(corrected: pl.DataFrame, key: str) -> None:
+    """The board's new metrics with what the precision leaves of them."""
+    k = int(corrected["k"][0])
+    st.markdown("**What this means for the board**")
+    offered = [metric for metric in METRICS if metric in set(corrected["metric"])]
+    metric = st.segmented_control(
+        "Metric", offered, default=offered[0], required=True, key=f"{key}_metric", label_visibility="collapsed"
+    )
+    rows = corrected.filter(pl.col("metric") == (metric or offered[0]))
+    table = pl.DataFrame(
+        {
+            "Run": rows["run"],
+            "Old": [points(value) for value in rows["old"]],
+            "New": [points(value) for value in rows["new"]],
+            "Corrected": [points(value) for value in rows["corrected"]],
+            "Band": [
+                f"{points(low)} to {points(high)}"
+                for low, high in rows.select("corrected_low", "corrected_high").iter_rows()
+            ],
+        }
+    )
+    text_table(table, key=f"{key}_corrected", label=f"Corrected {metric}@{k} of public runs", most_rows=15)
+    st.caption(
+        f"{metric or offered[0]}@{k}. Corrected is old + precision × (new − old): the new metric if only the valid "
+        "share of accepted combinations counted, the lift being spread evenly over them. The band comes from the "
+        "precision's interval."
+    )
+
+
+def downloads(site: Site, report: SampleReport, corrected: pl.DataFrame, key: str) -> None:
+    """The report as files; single verdicts once the sample is closed."""
+    sample = report.sample
+    name = f"equirank-validation-{sample.id}"
+    with st.container(horizontal=True, gap="small"):
+        st.download_button(
+            "Report (JSON)", lambda: json.dumps(report_json(report, corrected), ensure_ascii=False, indent=2).encode(),
+            file_name=f"{name}.json", mime="application/json", on_click="ignore", key=f"{key}_json",
+        )  # fmt: skip
+        st.download_button(
+            "Report (CSV)", lambda: csv_bytes(report_frame(report)),
+            file_name=f"{name}.csv", mime="text/csv", on_click="ignore", key=f"{key}_csv",
+        )  # fmt: skip
+        if corrected.height:
+            st.download_button(
+                "Corrected metrics (CSV)", lambda: csv_bytes(corrected),
+                file_name=f"{name}-corrected.csv", mime="text/csv", on_click="ignore", key=f"{key}_corrected_csv",
+            )  # fmt: skip
+        if sample.is_closed:
+            st.download_button(
+                "Every verdict (CSV)", lambda: csv_bytes(items_frame(site, sample.id)),
+                file_name=f"{name}-items.csv", mime="text/csv", on_click="ignore", key=f"{key}_items_csv",
+            )  # fmt: skip
+
+
+def csv_bytes(frame: pl.DataFrame) -> bytes:
+    """A frame as CSV that no spreadsheet runs formulas of; lists are joined."""
+    lists = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.List)]
+    return write_table(frame.with_columns(pl.col(name).list.join("; ") for name in lists), TableFormat.CSV).encode()
+
+
+def _cutoff(report: SampleReport) -> int:
+    ks = report.benchmark.ks or (10,)
+    return 10 if 10 in ks else min(ks)
