@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CONFIG = chart_config("downstream-pass-rates")
 LANE_PIXELS = 20
 #: Letters of a setting's name beside its first dot, and of a category's name.
-_LONGEST, _LONGEST_NARROW = 22, 13
+_LONGEST, _LONGEST_NARROW = 22, 16
 _LONGEST_CATEGORY = 26
 
 
@@ -77,10 +77,10 @@ def downstream_lanes(
         )  # fmt: skip
     middles = [-block * place - (len(settings) - 1) / 2 for place in range(len(categories))]
     height = round(LANE_PIXELS * block * len(categories)) + 72
-    lay_out(figure, shades, height=height, right=128 if narrow else 210, top=4)
-    lowest = min((100 * low for low in rates["low"]), default=0.0)
+    lay_out(figure, shades, height=height, right=140 if narrow else 190, top=4)
+    low, high = (rates["low"].min(), rates["high"].max()) if rates.height else (0.0, 1.0)
     figure.update_xaxes(
-        range=[max(0, 10 * math.floor(lowest / 10)), 100],
+        range=[10 * math.floor(10 * low), 10 * math.ceil(10 * high)],
         title={"text": "tasks passed, %", "font": {"size": 13, "color": shades.faint}},
         nticks=6,
     )

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from pipeline.jobs.site import Site
 
 PREFIX = "dn_"
+#: Differences that show before the table scrolls.
+_MOST_ROWS = 14
 
 
 def downstream_section(site: Site, record: BenchmarkRecord) -> None:
@@ -44,8 +46,8 @@ def downstream_section(site: Site, record: BenchmarkRecord) -> None:
         record: the benchmark version that is looked at; studies of its other versions, and of none, are offered too.
     """
     st.markdown(
-        "An agent gets the same tasks three times: with the annotated tools, with a retriever’s best, and with an "
-        "equivalent combination. What counts is how many it passes."
+        "An agent gets the same tasks with different tools: the annotated set, a retriever’s best, or an equivalent "
+        "combination. What counts is how many tasks it passes."
     )
     with site.database.reading() as session:
         studies = {study.id: study for study in downstream.list_studies(session, slug=record.slug)}
@@ -86,7 +88,7 @@ def _study(site: Site, study: DownstreamStudyRecord) -> None:
     with st.expander("Data of this chart"):
         text_table(rate_table(made), key=PREFIX + "rates", label="Pass rates by setting and category")
     if not made.differences.is_empty():
-        text_table(difference_table(made), key=PREFIX + "differences", label="Paired differences")
+        text_table(difference_table(made), key=PREFIX + "differences", label="Paired differences", most_rows=_MOST_ROWS)
         st.caption(
             "Points over the tasks that both settings have. Gained and lost: tasks that pass only under the first, or "
             "only under the second. p: sign-flip test; Holm: adjusted over the rows."

@@ -7,7 +7,6 @@ test. p values are adjusted with Holm's method over all rows of a study.
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -69,7 +68,7 @@ def pass_rates(outcomes: Outcomes, *, confidence: float = CONFIDENCE) -> pl.Data
 def paired_differences(
     outcomes: Outcomes, *, resamples: int = RESAMPLES, flips: int = FLIPS, confidence: float = CONFIDENCE
 ) -> pl.DataFrame:
-    """Each setting against every one before it.
+    """Each setting against every one before it, the last setting first: it is what a study is about.
 
     Args:
         outcomes: the results.
@@ -78,12 +77,13 @@ def paired_differences(
         confidence: of the intervals.
 
     Returns:
-        Columns of ``DIFFERENCES``: pairs in the settings' order, all tasks first, then categories. A pair without a
-        task in common has no row.
+        Columns of ``DIFFERENCES``; of a pair all tasks first, then categories. A pair without a task in common has no
+        row.
     """
     rows: list[dict[str, Any]] = []
-    for baseline, setting in combinations(outcomes.settings, 2):
-        rows += _pair(outcomes.frame, baseline, setting, resamples, flips, confidence)
+    for place in reversed(range(len(outcomes.settings))):
+        for baseline in outcomes.settings[:place]:
+            rows += _pair(outcomes.frame, baseline, outcomes.settings[place], resamples, flips, confidence)
     adjusted = holm([row["p"] for row in rows])
     for row, p in zip(rows, adjusted, strict=True):
         row["p_holm"] = p

@@ -18,7 +18,7 @@ ALL = "all tasks"
 CAVEAT = (
     "Passing more often than with the annotated set does not make a retriever better than an oracle: the annotated set "
     "is one valid answer, not the easiest one to use, and the agent, its judge and the tools behind the documents move "
-    "these rates as well. What it does show is that many equivalents work in practice."
+    "these rates as well. What a study like this can show is whether the equivalents work in practice."
 )
 _PUBLISHED = "toolex-downstream-"
 
@@ -97,7 +97,7 @@ def p_text(p: float) -> str:
 
 def reported_table(reported: Sequence[PublishedFigure]) -> pl.DataFrame:
     """The paper's figures with their place and our remarks."""
-    rows = [(figure.figure, f"{figure.printed} {figure.unit}", figure.place, figure.note) for figure in reported]
+    rows = [(figure.subject, f"{figure.printed} {figure.unit}", figure.place, figure.note) for figure in reported]
     return pl.DataFrame(rows, schema=dict.fromkeys(("figure", "printed", "place", "remark"), pl.String), orient="row")
 
 
@@ -110,7 +110,7 @@ def report_json(report: DownstreamReport) -> dict[str, Any]:
         "notes": list(report.notes),
         "reported": [
             {
-                "figure": figure.figure,
+                "figure": figure.subject,
                 "printed": figure.printed,
                 "unit": figure.unit,
                 "place": figure.place,

@@ -76,7 +76,7 @@ def test_a_study_is_told_and_charted(weather: Site, tmp_path: Path) -> None:
     assert "points on 40 shared tasks, p <0.001 after Holm." in said
     assert CAVEAT in said and r"agent \*one\*" in said
     differences = next(frame.value for frame in app.dataframe if "difference of" in frame.value)
-    assert differences["points"].to_list()[:3] == ["+10.0", "+10.0", "+10.0"]
+    assert differences["points"].to_list() == ["+50.0"] * 3 + ["+40.0"] * 3 + ["+10.0"] * 3
     assert app.selectbox[0].options == ["<b>A</b> [x](http://evil.example)"]
     assert len(app.get("plotly_chart")) == 1
 
