@@ -23,6 +23,7 @@ from dashboard.components.numbers import NONE, day, points, whole
 from dashboard.components.run_detail import facts_table, text_table
 from dashboard.components.theme import ground
 from dashboard.components.untrusted import plain
+from dashboard.components.validation_section import validation_results
 from dashboard.current_site import the_site
 from pipeline.jobs.citations import benchmark_address, benchmark_bibtex
 from store.records import BenchmarkRecord
@@ -85,7 +86,7 @@ def overview(records: Sequence[BenchmarkRecord]) -> None:
         "Kind": [record.kind for record in records],
         "Queries": [whole(record.queries) for record in records],
         "Tools": [whole(record.tools) for record in records],
-        "Sub-queries": [whole(record.subqueries) for record in records],
+        "Sub-queries": [whole(_needs(record)) for record in records],
         "Combinations": [whole(record.combinations) for record in records],
         "Content": ["stored here" if record.has_content else "printed figures only" for record in records],
     }
@@ -117,6 +118,12 @@ def overview(records: Sequence[BenchmarkRecord]) -> None:
         selection_mode="single-cell",
         alt="All benchmarks; choosing a cell opens the card of its row",
     )
+
+
+def _needs(record: BenchmarkRecord) -> int | None:
+    """Sub-queries as the statistics count them: a query that was never decomposed has one a ground-truth tool."""
+    counted: int | None = (record.statistics.get("all") or {}).get("subqueries")
+    return record.subqueries if counted is None else counted
 
 
 def open_chosen_row(names: Sequence[str]) -> None:
@@ -237,6 +244,7 @@ def card(record: BenchmarkRecord, records: Sequence[BenchmarkRecord]) -> None:
             text_table(frame, key=f"bm_sources_{record.id}")
     show_spread(record, records)
     show_history(record, records)
+    validation_results(the_site(), record)
     st.subheader("Cite", anchor=False)
     st.code(benchmark_bibtex(record, benchmark_address(the_site(), record)).strip(), language="bibtex", wrap_lines=True)
 
