@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -96,13 +96,20 @@ def column_heads(runs: Sequence[ReadRun]) -> dict[str, str]:
     return dict(zip((run.id for run in runs), heads, strict=True))
 
 
-def show_query(query: OpenQuery) -> None:
-    """Draw everything."""
+def show_query(query: OpenQuery, disputes: Callable[[], None] | None = None) -> None:
+    """Draw everything.
+
+    Args:
+        query: what is open.
+        disputes: draws, below the verdicts, what is disputed of them.
+    """
     heading(query.card)
     if query.runs:
         outcome(query)
     needs(query)
     combinations(query)
+    if disputes is not None:
+        disputes()
     if query.runs:
         first_results(query)
 

@@ -138,7 +138,7 @@ def said_of_it(card: ReviewCard, reviews: Sequence[tuple[str, Given]] = ()) -> N
         st.text(card.rationale or "It gave no reason.")
     for title, given in reviews:
         with st.container(gap="xxsmall"):
-            st.markdown(f"**{title}: {choice_text(given.bucket).lower()}**")
+            st.markdown(f"**{title}: {choice_text(given.bucket).lower().replace(': ', ', ')}**")
             st.text(given.reason)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import polars as pl
 import streamlit as st
@@ -11,6 +12,7 @@ import streamlit as st
 from dashboard import query_reading, reading
 from dashboard.components import permalinks, viewport
 from dashboard.components.benchmark_choice import choose_version, first_with_queries
+from dashboard.components.dispute_form import show_disputes
 from dashboard.components.empty import no_benchmarks
 from dashboard.components.failures import show, shown_errors
 from dashboard.components.numbers import whole
@@ -71,14 +73,15 @@ def controls(record: BenchmarkRecord, version: Content, *, narrow: bool) -> tupl
     return search, found(version, search)
 
 
-def open_one(version: Content, query_id: str, runs: Sequence[ReadRun], k: int) -> None:
+def open_one(record: BenchmarkRecord, version: Content, query_id: str, runs: Sequence[ReadRun], k: int) -> None:
     """The opened query, or why there is none."""
     try:
         card = query_reading.card(version, query_id, runs, k)
     except BenchmarkError as error:
         show(str(error))
         return
-    show_query(opened(card, runs))
+    query = opened(card, runs)
+    show_query(query, partial(show_disputes, record, version.benchmark, query))
 
 
 def page() -> None:
@@ -111,7 +114,7 @@ def page() -> None:
     if wanted:
         with way:
             steps(rows, wanted)
-        open_one(version, wanted, search.runs, search.k)
+        open_one(record, version, wanted, search.runs, search.k)
         return
     top.title("Which queries, and what counts as their answer?", anchor=False)
     if not search.runs and not query_reading.offered_runs(record, [], None):
