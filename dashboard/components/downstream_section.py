@@ -101,7 +101,11 @@ def _study(site: Site, study: DownstreamStudyRecord) -> None:
             data=lambda: made.differences,
             table=lambda: difference_table(made),
         )
-    said = [f"{whole(study.tasks)} tasks", f"imported {day(study.created_at)}", plain(study.note)]
+    said = [
+        f"{whole(study.tasks)} {'task' if study.tasks == 1 else 'tasks'}",
+        f"imported {day(study.created_at)}",
+        plain(study.note),
+    ]
     st.caption(" · ".join(part for part in said if part))
     for note in made.notes:
         st.caption(plain(note[:1].upper() + note[1:]) + ".")
@@ -121,7 +125,7 @@ def sentences(made: DownstreamReport) -> list[str]:
         verdict = f"p {p_text(row['p_holm'])} after Holm" + ("" if clear else ": this may be chance")
         said.append(
             f"**{plain(last)}** against **{plain(row['baseline'])}**: {figure} points on {whole(row['tasks'])} shared "
-            f"tasks, {verdict}."
+            f"{'task' if row['tasks'] == 1 else 'tasks'}, {verdict}."
         )
     return said
 

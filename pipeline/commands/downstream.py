@@ -87,6 +87,7 @@ def export(
     """Write a task file in ToolBench's shape, one setting a file; an agent is run on it elsewhere."""
     from pipeline.downstream.task_file import CategoryFrom, write_tasks
     from pipeline.downstream.tool_sets import Choice, Setting
+    from pipeline.formats.messages import plural
     from pipeline.jobs.benchmark_library import Library
     from pipeline.jobs.downstream import TaskRequest, make_tasks
 
@@ -108,7 +109,7 @@ def export(
     if format is ReportFormat.JSON:
         output.print_json({"setting": made.setting, "tasks": count, "file": str(out), "notes": list(made.notes)})
         return
-    typer.echo(f"wrote {out}: {count:,} tasks under {made.setting}")
+    typer.echo(f"wrote {out}: {plural(count, 'task')} under {made.setting}")
     for note in made.notes:
         typer.echo(f"note: {note}")
 
@@ -131,6 +132,7 @@ def import_(
     format: Format = ReportFormat.TABLE,
 ) -> None:  # fmt: skip
     """Read pass or fail per task and setting, and store it as a study; a bad line refuses the file."""
+    from pipeline.formats.messages import plural
     from pipeline.jobs.downstream import import_study, study_json
     from pipeline.jobs.first_start import prepared_site
 
@@ -141,7 +143,7 @@ def import_(
         output.print_json({**study_json(site, made.record), "notes": list(made.outcomes.notes)})
         return
     study = made.record
-    typer.echo(f"stored {study.label} ({study.id}): {study.tasks:,} tasks under {', '.join(study.settings)}")
+    typer.echo(f"stored {study.label} ({study.id}): {plural(study.tasks, 'task')} under {', '.join(study.settings)}")
     for line in made.outcomes.notes:
         typer.echo(f"note: {line}")
 
@@ -193,6 +195,7 @@ def report(
 
 def _print(study: DownstreamStudyRecord, made: DownstreamReport, *, markdown: bool) -> None:
     from pipeline.downstream.report import CAVEAT, difference_table, rate_table, reported_figures, reported_table
+    from pipeline.formats.messages import plural
     from pipeline.formats.tables import TableFormat, escape_markdown, write_table
 
     layout = TableFormat.MARKDOWN if markdown else TableFormat.PLAIN
@@ -204,7 +207,7 @@ def _print(study: DownstreamStudyRecord, made: DownstreamReport, *, markdown: bo
         typer.echo(f"\n{'## ' if markdown else ''}{text}\n")
 
     typer.echo(f"{'# ' if markdown else ''}{said(study.label)}")
-    typer.echo(f"\n{study.tasks:,} tasks" + (f"; {said(study.note)}" if study.note else ""))
+    typer.echo(f"\n{plural(study.tasks, 'task')}" + (f"; {said(study.note)}" if study.note else ""))
     heading("Pass rates, % [95 % interval]")
     typer.echo(write_table(rate_table(made), layout), nl=False)
     heading("Paired differences, points")
