@@ -14,7 +14,18 @@ from typing import Annotated
 
 import typer
 
-from pipeline.commands import benchmarks, comparison, downstream, mftr, retrieval, runs, service, terminal, tokens
+from pipeline.commands import (
+    annotate,
+    benchmarks,
+    comparison,
+    downstream,
+    mftr,
+    retrieval,
+    runs,
+    service,
+    terminal,
+    tokens,
+)
 
 #: Verbs that only log, in colours of their own.
 _LOGGING = {"serve", "worker"}
@@ -33,6 +44,7 @@ comparison.register(app)
 benchmarks.register(app)
 retrieval.register(app)
 mftr.register(app)
+annotate.register(app)
 downstream.register(app)
 service.register(app)
 tokens.register(app)

@@ -105,6 +105,22 @@ def add(session: Session, row: Annotation) -> AnnotationRecord:
     return record(AnnotationRecord, row)
 
 
+def remove_unbegun(session: Session, annotation_id: str) -> bool:
+    """Take an expansion away of which nothing is done: no chunk, no batch, no version. Returns whether it was.
+
+    Answers that were given for it stay in the cache, and its calls in the ledger.
+    """
+    exclusive(session, f"expansion {annotation_id}")
+    row = session.get(Annotation, annotation_id, with_for_update=True)
+    if row is None or row.made_version_id is not None or row.batch or row.answers:
+        return False
+    if session.scalar(select(func.count()).where(col(AnnotationChunk.annotation_id) == annotation_id)):
+        return False
+    session.delete(row)
+    session.flush()
+    return True
+
+
 def get(session: Session, annotation_id: str) -> AnnotationRecord:
     """The expansion with this id, or the only one whose id begins so (8 characters or more).
 
