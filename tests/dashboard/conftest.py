@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 from collections.abc import Callable, Generator
 from dataclasses import replace
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from dashboard.current_site import use_site
@@ -22,6 +24,16 @@ from store.access import benchmarks
 from store.settings import Settings
 
 APP = Path(__file__).resolve().parents[2] / "dashboard" / "app.py"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def components_looked_for_once() -> Generator[None]:
+    """Streamlit looks for components in every installed package, once for every ``AppTest``: most of what one costs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            manifest_scanner, "scan_component_manifests", functools.cache(manifest_scanner.scan_component_manifests)
+        )
+        yield
 
 
 @pytest.fixture(scope="session")
