@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -25,7 +25,7 @@ from dashboard.components.worker_state import is_alive, known_workers, show_work
 from dashboard.current_site import the_site
 from pipeline.jobs import job_client
 from pipeline.jobs.job_client import Job, JobState
-from pipeline.jobs.progress import STAGES, JobProgress
+from pipeline.jobs.progress import STAGES, JobProgress, LogLine
 from pipeline.jobs.submission import LOCAL_PERSON, publish_run
 from store.errors import Conflict, NotFound
 
@@ -154,7 +154,11 @@ def _look(job_id: str) -> None:
 
 def show_log(job: Job, *, expanded: bool) -> None:
     """What the job said, with the reader's clock."""
-    lines = job_client.log(the_site(), job.id)
+    show_lines(job_client.log(the_site(), job.id), expanded=expanded)
+
+
+def show_lines(lines: Sequence[LogLine], *, expanded: bool) -> None:
+    """The log of a job of any kind; nothing where it said nothing."""
     if not lines:
         return
     with st.expander(f"Log, {len(lines)} {'line' if len(lines) == 1 else 'lines'}", expanded=expanded):

@@ -104,7 +104,7 @@ def old_new_table(summaries: pl.DataFrame, k: int, domains: Sequence[str], headl
     return pl.DataFrame(rows)
 
 
-_FIGURE = re.compile(r"[+\u2212<]?[\d\u202f.]+( \[[^\]]+\])?( / [\d.]+)?( %)?[*†]?|\u2014|")
+_FIGURE = re.compile(r"[+\u2212<]?\$?[\d\u202f.]+( \[[^\]]+\])?( / [\d.]+)?( %)?[*†]?|\u2014|")
 
 
 def text_table(

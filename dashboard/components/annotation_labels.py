@@ -1,0 +1,104 @@
+"""What an expansion made of a benchmark's labels: Table 1 before and after, by domain, and how they are spread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from dashboard import annotation_reading, benchmark_reading
+from dashboard.charts import count_bars as bars
+from dashboard.components.annotation_words import LABEL_FIGURES, label_figure
+from dashboard.components.benchmark_spread import COUNTED
+from dashboard.components.downloads import download_menu
+from dashboard.components.figure import draw_chart
+from dashboard.components.numbers import points, whole
+from dashboard.components.run_detail import text_table
+from dashboard.components.theme import ground
+from dashboard.components.untrusted import plain
+from pipeline.scoring.benchmark_distributions import Spread, spread_of
+from store.records import BenchmarkRecord
+
+
+def show_labels(parent: BenchmarkRecord, made: BenchmarkRecord) -> None:
+    """Draw it.
+
+    Args:
+        parent: what was expanded.
+        made: the new version.
+    """
+    st.subheader("Table 1, before and after", anchor=False)
+    after = annotation_reading.table_one(made)
+    before = annotation_reading.table_one(parent)
+    text_table(both_versions(before, after, parent, made), key="an_table1", label="Statistics of both versions")
+    domains = after.filter(pl.col("domain").is_not_null())
+    if domains.height > 1:
+        text_table(by_domain(domains), key="an_domains", label=f"Statistics of {made.name} by domain")
+        st.caption(f"The new version, {plain(made.name)}, by domain.")
+    download_menu(
+        key="an_table1_files",
+        name=f"equirank-{made.slug}-{made.version}-table-1",
+        data=lambda: after,
+        table=lambda: both_versions(before, after, parent, made),
+    )
+    _spread(made)
+
+
+def both_versions(
+    before: pl.DataFrame, after: pl.DataFrame, parent: BenchmarkRecord, made: BenchmarkRecord
+) -> pl.DataFrame:
+    """A line a statistic over all queries: the parent, the new version."""
+    old, new = _all(before), _all(after)
+    names = [name for name in LABEL_FIGURES if old.get(name) is not None or new.get(name) is not None]
+    return pl.DataFrame(
+        {
+            "Over all queries": [LABEL_FIGURES[name] for name in names],
+            parent.name: [label_figure(name, old.get(name)) for name in names],
+            made.name: [label_figure(name, new.get(name)) for name in names],
+        }
+    )
+
+
+def by_domain(domains: pl.DataFrame) -> pl.DataFrame:
+    """A line a statistic, a column a domain."""
+    shown = [name for name in LABEL_FIGURES if name in domains.columns and domains[name].null_count() < domains.height]
+    columns = {"By domain": [LABEL_FIGURES[name] for name in shown]}
+    for row in domains.iter_rows(named=True):
+        title = row["domain"] or "no domain"
+        columns[title if title not in columns else f"domain {title}"] = [label_figure(n, row[n]) for n in shown]
+    return pl.DataFrame(columns)
+
+
+def _all(table: pl.DataFrame) -> Mapping[str, Any]:
+    whole_rows = table.filter(pl.col("domain").is_null())
+    return whole_rows.row(0, named=True) if whole_rows.height else {}
+
+
+def _spread(made: BenchmarkRecord) -> None:
+    """How many combinations a query has, and equivalents a sub-query."""
+    found = benchmark_reading.distributions(made)
+    if found is None:
+        return
+    st.subheader("How they are spread", anchor=False)
+    for spread, place in zip((Spread.COMBINATIONS, Spread.EQUIVALENTS), st.columns(2, gap="medium"), strict=True):
+        counted = spread_of(found, spread)
+        if counted.is_empty():
+            continue
+        counts, of = COUNTED[spread]
+        bins = bars.gathered(counted)
+        with place:
+            draw_chart(
+                bars.count_bars(bins, counts=counts, of=of, ground=ground()),
+                config=bars.CONFIG, key=f"an_{spread.value}_{made.id}", alt=f"{made.name}: {counts}",
+            )  # fmt: skip
+            with st.expander("Data of this chart"):
+                text_table(
+                    bins.select(
+                        pl.col("bin").alias(counts),
+                        pl.col("n").map_elements(whole, return_dtype=pl.String).alias(of),
+                        pl.col("share").map_elements(lambda share: f"{points(share)} %", return_dtype=pl.String),
+                    ),
+                    key=f"an_{spread.value}_data_{made.id}",
+                )

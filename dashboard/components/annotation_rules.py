@@ -1,0 +1,48 @@
+"""The rules of an expansion, each with a line on what it means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from dashboard.components import permalinks
+from dashboard.components.annotation_judges import PREFIX
+from dashboard.components.annotation_words import AUDIT_RULES, REPEATED_RULES, VERIFY_RULES
+from pipeline.toolex.settings import AuditRule, RepeatedTool, ToolexSettings, VerifyRule
+
+
+def choose_rules() -> dict[str, Any]:
+    """Draw them; returns arguments of ``ToolexSettings``."""
+    usual = ToolexSettings()
+    said: dict[str, Any] = {}
+    with st.expander("Rules: when a tool or a combination is valid"):
+        left, right = st.columns(2, gap="medium")
+        with left, st.container(gap="xsmall"):
+            verify = permalinks.segments(
+                "Verify", [str(rule) for rule in VerifyRule], PREFIX + "rule_verify", str(usual.verify)
+            )
+            st.caption(VERIFY_RULES[VerifyRule(verify)])
+        with right, st.container(gap="xsmall"):
+            audit = permalinks.segments(
+                "Audit", [str(rule) for rule in AuditRule], PREFIX + "rule_audit", str(usual.audit)
+            )
+            st.caption(AUDIT_RULES[AuditRule(audit)])
+        with left, st.container(gap="xsmall"):
+            repeated = permalinks.segments(
+                "A tool that is chosen twice", [str(rule) for rule in RepeatedTool], PREFIX + "rule_repeated",
+                str(usual.repeated_tool),
+            )  # fmt: skip
+            st.caption(REPEATED_RULES[RepeatedTool(repeated)])
+        with right, st.container(gap="xsmall"):
+            said["cap"] = int(
+                st.number_input(
+                    "Combinations audited a query, at most", 1, 10_000, usual.cap, key=PREFIX + "cap",
+                    bind=permalinks.BIND, width=280,
+                )
+            )  # fmt: skip
+            st.caption(
+                "The best by reciprocal ranks come first; a query with more is marked as truncated. The labelled set "
+                "needs no audit and does not count."
+            )
+    return said | {"verify": VerifyRule(verify), "audit": AuditRule(audit), "repeated_tool": RepeatedTool(repeated)}

@@ -1,0 +1,154 @@
+"""An expansion that is not done: how far it is, what it used, what failed, and how to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dashboard.components.annotation_batch import batch_round
+from dashboard.components.annotation_failures import show_failures
+from dashboard.components.annotation_words import meter_table, settings_facts, spent_sentence, step_line
+from dashboard.components.failures import message_of, shown_errors
+from dashboard.components.job_view import show_lines
+from dashboard.components.run_detail import facts_table, text_table
+from dashboard.components.untrusted import plain
+from dashboard.components.worker_state import known_workers, show_workers
+from dashboard.current_site import the_site
+from pipeline.errors import EquiRankError
+from pipeline.jobs import durable, job_client
+from pipeline.jobs.annotations import following, requests
+from pipeline.jobs.job_client import JobState
+from pipeline.toolex.settings import settings_from_json
+from store.errors import StoreError
+
+if TYPE_CHECKING:
+    from pipeline.jobs.annotations.following import AnnotationProgress
+
+#: Seconds between two looks at one that is not over.
+LIVE_SECONDS = 1.0
+_MOST_BUDGET = 1_000_000.0
+_MOST_CALLS = 1_000_000_000
+
+
+def show_unfinished(progress: AnnotationProgress) -> None:
+    """Draw it; one that waits or runs is looked at again every second until it is over."""
+    if progress.state in (JobState.WAITING, JobState.RUNNING):
+        # While a fragment runs by itself the rest of the page stays; at the end the whole page is drawn once more.
+        st.fragment(_live, run_every=LIVE_SECONDS)(progress.record.id)
+    elif progress.state is JobState.ANSWERS:
+        batch_round(progress)
+    else:
+        _stopped(progress)
+    if progress.state not in (JobState.WAITING, JobState.RUNNING):
+        show_meter(progress)
+        show_failures(progress)
+        show_log(progress)
+    with st.expander("Settings"):
+        facts_table(settings_facts(settings_from_json(progress.record.settings)))
+
+
+def _live(annotation_id: str) -> None:
+    """What changes while it waits and runs."""
+    with shown_errors():
+        progress = following.look(the_site(), annotation_id)
+        if progress.state not in (JobState.WAITING, JobState.RUNNING):
+            st.rerun()
+        share, line = step_line(progress)
+        if progress.state is JobState.WAITING:
+            line = f"Waiting: {progress.waiting_for}" if progress.waiting_for else "Waiting"
+        st.progress(min(share, 1.0), line)
+        if progress.state is JobState.RUNNING and progress.waiting_for:
+            st.warning(f"It pauses: {progress.waiting_for}.", icon=":material/pause:")
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            if st.button("Cancel", icon=":material/close:", key=f"an_cancel_{annotation_id}"):
+                requests.cancel(the_site(), annotation_id)
+                st.rerun()
+            st.caption(
+                "Every answer is kept as soon as it is there. You may close this page: the address brings it back."
+            )
+        show_workers(known_workers(), "llm")
+        show_meter(progress)
+        show_failures(progress)
+        show_log(progress)
+
+
+def _stopped(progress: AnnotationProgress) -> None:
+    """Failed, cancelled or never started: why, and the ways on."""
+    share, line = step_line(progress)
+    if progress.state is JobState.FAILED:
+        st.error(f"**It stopped.** {plain(progress.error[:1].upper() + progress.error[1:])}.", icon=":material/error:")
+    elif progress.state is JobState.CANCELLED:
+        st.info("It was cancelled. No version was made; every answer it got is kept.", icon=":material/close:")
+    else:
+        st.info("It was written down and never started.", icon=":material/pause:")
+    st.progress(min(share, 1.0), line)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        label = "Start" if progress.state is None else "Go on"
+        if st.button(label, type="primary", icon=":material/play_arrow:", key=f"an_go_{progress.record.id}"):
+            go_on(progress, lambda: requests.start(the_site(), progress.record.id))
+        budget_button(progress)
+        if st.button("Go on with a batch file", icon=":material/description:", key=f"an_gobatch_{progress.record.id}"):
+            go_on(progress, lambda: requests.start(the_site(), progress.record.id, batch=True))
+        st.caption("It goes on where it was: nothing that was answered is asked again.")
+
+
+def budget_button(progress: AnnotationProgress) -> None:
+    """A button that opens a small form for the budget."""
+    if st.button("Change the budget", icon=":material/payments:", key=f"an_budget_{progress.record.id}"):
+        _budget(progress)
+
+
+@st.dialog("Budget of this expansion")
+def _budget(progress: AnnotationProgress) -> None:
+    """New bounds, and on with it."""
+    settings = the_site().settings
+    record = progress.record
+    st.markdown(spent_sentence(progress.spent, progress.budget))
+    cost = st.number_input(
+        "US dollars in all", 0.0, settings.llm_budget_dollars or _MOST_BUDGET, record.max_cost or 0.0, 1.0,
+        key="an_new_cost", help="0 sets no limit of its own.",
+    )  # fmt: skip
+    calls = st.number_input(
+        "Calls in all", 0, settings.llm_budget_calls or _MOST_CALLS, record.max_calls or 0, 100,
+        key="an_new_calls", help="0 sets no limit of its own.",
+    )  # fmt: skip
+    if st.button("Set it and go on", type="primary", icon=":material/play_arrow:", key="an_new_budget"):
+
+        def change() -> None:
+            requests.set_budget(the_site(), record.id, float(cost) or None, int(calls) or None)
+            requests.start(the_site(), record.id)
+
+        go_on(progress, change)
+
+
+def go_on(progress: AnnotationProgress, do: Callable[[], object]) -> None:
+    """Do something to an expansion and draw the page anew; what is refused is said in words."""
+    try:
+        do()
+    except (EquiRankError, StoreError) as error:
+        st.error(plain(message_of(error)), icon=":material/error:")
+        return
+    st.rerun()
+
+
+def show_meter(progress: AnnotationProgress) -> None:
+    """What was used of the budget, by stage and judge."""
+    st.markdown(spent_sentence(progress.spent, progress.budget))
+    if not progress.meter:
+        return
+    text_table(
+        meter_table(progress.meter), key=f"an_meter_{progress.record.id}", label="Calls, tokens and cost by stage"
+    )
+    st.caption(
+        "Calls that were turned away (rate limits, faults of the provider) or lost are asked again and counted; a lost "
+        "one at the most it can have cost. Open: sent, and not known how they ended."
+    )
+
+
+def show_log(progress: AnnotationProgress) -> None:
+    """What its job said: bad lines of answers are there, by number."""
+    if durable.has_jobs(the_site()):
+        lines = job_client.log(the_site(), following.job_id_of(progress.record.id))
+        show_lines(lines, expanded=progress.state is not JobState.DONE)

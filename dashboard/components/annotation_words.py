@@ -1,0 +1,264 @@
+"""What the pages on expansions say: stages, states, money and rules in words. Pure functions, no widgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from dashboard.components.job_view import STATE_WORDS
+from dashboard.components.moments import duration
+from dashboard.components.numbers import NONE, points, whole
+from pipeline.jobs.job_client import JobState
+from pipeline.toolex.settings import AuditRule, RepeatedTool, Stage, ToolexSettings, VerifyRule
+
+if TYPE_CHECKING:
+    from pipeline.jobs.annotations.following import AnnotationProgress
+    from pipeline.jobs.progress import JobProgress
+    from pipeline.llm.stores import Budget, MeterLine, Spent
+    from pipeline.toolex.estimate import StageEstimate
+    from store.records import BenchmarkRecord
+
+#: The address's word for an open expansion.
+EXPANSION = "expansion"
+#: What an expansion is.
+INTRODUCTION = (
+    "An expansion turns a benchmark with one label a query into one with every valid answer: each query is split into "
+    "its sub-queries, the tools that retrievers find for them are judged one by one, and what is valid is combined and "
+    "judged as a whole. The result is a new version; the one it was made from stays as it is."
+)
+#: Stage → title, and what its judge does.
+STAGES = {
+    Stage.DECOMPOSE: ("Decompose", "splits each query into one sub-query a ground-truth tool"),
+    Stage.VERIFY: ("Verify", "says of each retrieved tool whether it serves a sub-query as the ground truth does"),
+    Stage.AUDIT: ("Audit", "says of each combination of valid tools whether it answers the whole query"),
+}
+VERIFY_RULES = {
+    VerifyRule.BOTH: "A tool is valid when it does the same and the sub-query gives the inputs it needs.",
+    VerifyRule.FUNCTION_ONLY: "A tool is valid when it does the same, whatever inputs it needs.",
+}
+AUDIT_RULES = {
+    AuditRule.BOTH: "A combination is valid when it covers every sub-query and its tools can pass on what they need.",
+    AuditRule.COVERAGE: "A combination is valid when it covers every sub-query.",
+}
+REPEATED_RULES = {
+    RepeatedTool.DROP: "One tool for two sub-queries makes no combination: a smaller set is easier to retrieve, which "
+    "would inflate scores.",
+    RepeatedTool.COLLAPSE: "One tool for two sub-queries counts as the smaller set that it is.",
+}
+#: Figure of ``table_one`` → words.
+LABEL_FIGURES = {
+    "queries": "Queries",
+    "tools_per_query": "Ground-truth tools a query",
+    "subqueries": "Sub-queries",
+    "verified_items": "Verified items",
+    "items_per_subquery": "Verified items a sub-query",
+    "subqueries_with_equivalent": "Sub-queries with an extra tool",
+    "combinations": "Valid combinations",
+    "combinations_per_query": "Valid combinations a query",
+    "queries_with_alternative": "Queries with an extra combination",
+    "audited": "Combinations judged",
+    "truncated": "Queries cut off at the cap",
+    "decomposition_failed": "Queries without a decomposition",
+}
+_SHARES = {"subqueries_with_equivalent", "queries_with_alternative"}
+#: Steps of a chunk in a progress line.
+_STEPS = {
+    "decompose": "Splitting queries",
+    "documents": "Encoding documents",
+    "queries": "Encoding sub-queries",
+    "search": "Retrieving candidates",
+    "verify": "Judging candidates",
+    "audit": "Judging combinations",
+}
+
+
+def stage_title(stage: str) -> str:
+    """``Verify``; a purpose that is no stage stays as it is."""
+    return STAGES[Stage(stage)][0] if stage in set(Stage) else stage
+
+
+def next_version(record: BenchmarkRecord, records: Iterable[BenchmarkRecord]) -> str:
+    """The number after the highest one of this benchmark's versions; 2 where none is a number."""
+    numbers = [int(other.version) for other in records if other.slug == record.slug and other.version.isdigit()]
+    return str(max(numbers) + 1) if numbers else "2"
+
+
+def dollars(cost: float | None) -> str:
+    """An amount of money: ``$1.20``; below a cent as many digits as it takes; ``unknown`` where it is."""
+    if cost is None:
+        return "unknown"
+    if 0 < cost < 0.01:
+        return f"${cost:.2g}" if cost >= 0.0001 else "under $0.0001"
+    return f"${cost:,.2f}".replace(",", chr(0x202F))
+
+
+def money(cost: float | None) -> str:
+    """An amount in a table, ``—`` where it is not known."""
+    return NONE if cost is None else dollars(cost)
+
+
+def state_word(state: JobState | None) -> str:
+    """``running``; an expansion that was never started is ``not started``."""
+    return "not started" if state is None else STATE_WORDS[state]
+
+
+def title(progress: AnnotationProgress) -> str:
+    """``demo-tools@1 → 2``."""
+    return f"{progress.parent} → {progress.record.version}"
+
+
+def estimate_table(found: Sequence[StageEstimate]) -> pl.DataFrame:
+    """A line a stage and their sum: questions, calls, tokens and price, as texts."""
+    rows = [
+        (
+            STAGES[one.stage][0],
+            one.line.model,
+            whole(one.line.questions),
+            whole(one.line.calls),
+            whole(one.line.prompt_tokens),
+            whole(one.line.completion_tokens),
+            money(one.line.expected_cost),
+        )
+        for one in found
+    ]
+    if len(found) > 1:
+        sums = [
+            whole(sum(getattr(one.line, name) for one in found))
+            for name in ("questions", "calls", "prompt_tokens", "completion_tokens")
+        ]
+        rows.append(("All", NONE, *sums, money(total_cost(found))))
+    return pl.DataFrame(
+        rows, schema=["Stage", "Judge", "Questions", "Calls", "Tokens in", "Tokens out", "Price"], orient="row"
+    )
+
+
+def total_cost(found: Sequence[StageEstimate]) -> float | None:
+    """The expected price of all stages; None where one is unknown."""
+    costs = [one.line.expected_cost for one in found]
+    return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+
+def estimate_sentence(found: Sequence[StageEstimate]) -> str:
+    """Price and calls of the whole, in a line."""
+    calls, cost = sum(one.line.calls for one in found), total_cost(found)
+    price = "**A price that is not known here**" if cost is None else f"**About {dollars(cost)}**"
+    kept = sum(one.line.questions for one in found) - calls
+    rest = f"; {whole(kept)} answers are here already" if kept > 0 else ""
+    return f"{price} for about {whole(calls)} calls in three stages{rest}."
+
+
+def unpriced(found: Sequence[StageEstimate]) -> list[str]:
+    """Judges whose price is not known here."""
+    return list(dict.fromkeys(one.line.model for one in found if one.line.expected_cost is None))
+
+
+def meter_table(meter: Sequence[MeterLine]) -> pl.DataFrame:
+    """A line a stage and judge: what was asked so far, and what became of it, as texts."""
+    order = [stage.value for stage in Stage]
+    ordered = sorted(meter, key=lambda line: (order.index(line.purpose) if line.purpose in order else 9, line.model))
+    rows = [
+        (
+            stage_title(line.purpose),
+            line.model,
+            whole(line.usage.calls),
+            whole(line.usage.prompt_tokens),
+            whole(line.usage.completion_tokens),
+            money(line.usage.cost),
+            whole(line.refused),
+            whole(line.lost),
+            whole(line.unfinished),
+        )
+        for line in ordered
+    ]
+    columns = ["Stage", "Judge", "Calls", "Tokens in", "Tokens out", "Cost", "Turned away", "Lost", "Open"]
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def spent_sentence(spent: Spent, budget: Budget) -> str:
+    """What was used of the budget."""
+    cost = f"**{dollars(spent.cost)}**" + ("" if budget.max_cost is None else f" of {dollars(budget.max_cost)}")
+    of = "" if budget.max_calls is None else f" of {whole(budget.max_calls)}"
+    calls = f"{whole(spent.calls)}{of} {'call' if spent.calls == 1 and not of else 'calls'}"
+    words = f"Used: {cost} and {calls}."
+    if spent.unpriced:
+        words += f" The price of {whole(spent.unpriced)} of them is not known, so they count as calls only."
+    return words
+
+
+def step_line(progress: AnnotationProgress) -> tuple[float, str]:
+    """Share of the queries that are through, and the line above the bar."""
+    share = progress.queries_done / progress.queries if progress.queries else 0.0
+    line = f"{whole(progress.queries_done)} of {whole(progress.queries)} queries are through all stages"
+    step = job_step(progress.job)
+    return share, f"{line} · {step}" if step else line
+
+
+def job_step(job: JobProgress | None) -> str:
+    """What a running job is at: ``Judging candidates: 120 of 340, about 2 min left``."""
+    if job is None:
+        return ""
+    words = _STEPS.get(job.stage, job.words[:1].upper() + job.words[1:])
+    if job.total > 1:
+        words += f": {whole(job.done)} of {whole(job.total)}"
+    if job.remaining_s is not None and job.done < job.total:
+        words += f", about {duration(job.remaining_s)} left"
+    return words
+
+
+def failures_sentence(failures: dict[str, int]) -> str:
+    """How many questions got no valid answer, by stage; empty where none did."""
+    parts = [f"{whole(n)} in {stage_title(stage)}" for stage, n in failures.items() if n]
+    total = sum(failures.values())
+    if not total:
+        return ""
+    asked = "1 question has" if total == 1 else f"{whole(total)} questions have"
+    return f"{asked} no valid answer ({', '.join(parts)}). Each counts as no."
+
+
+def brief_settings(settings: ToolexSettings) -> str:
+    """Judges and candidates in a line; a judge of several stages is named once."""
+    judges = list(dict.fromkeys(settings.judge(stage) for stage in Stage))
+    pool = " + ".join(member.model for member in settings.pool)
+    return f"{'judged by' if len(judges) == 1 else 'judges'} {', '.join(judges)} · top {settings.depth} of {pool}"
+
+
+def settings_facts(settings: ToolexSettings) -> list[tuple[str, str]]:
+    """Every choice of an expansion, in words."""
+    judges = [(f"{STAGES[stage][0]} judge", settings.judge(stage)) for stage in Stage]
+    presets = {str(member.preset) for member in settings.pool}
+    pool = ", ".join(member.model for member in settings.pool)
+    return [
+        *judges,
+        ("Candidates", f"top {settings.depth} of {pool} (preset {', '.join(sorted(presets))})"),
+        ("Verify", str(settings.verify)),
+        ("Audit", str(settings.audit)),
+        ("Repeated tool", str(settings.repeated_tool)),
+        ("Combinations audited a query", f"at most {settings.cap}"),
+    ]
+
+
+def label_figure(name: str, value: float | None) -> str:
+    """A figure of ``table_one`` as text: counts whole, means with two decimals, shares in per cent."""
+    if value is None:
+        return NONE
+    if name in _SHARES:
+        return f"{points(value)} %"
+    return whole(value) if isinstance(value, int) else f"{value:.2f}"
+
+
+def result_sentence(table: pl.DataFrame) -> str:
+    """What an expansion found, in plain words; empty without figures."""
+    rows = table.filter(pl.col("domain").is_null())
+    if rows.is_empty():
+        return ""
+    found = rows.row(0, named=True)
+    per_query, queries = found["combinations_per_query"], found["queries_with_alternative"]
+    tools, items = found["subqueries_with_equivalent"], found["items_per_subquery"]
+    if per_query is None or queries is None or tools is None or items is None:
+        return ""
+    return (
+        f"**{per_query:.1f} valid combinations a query** instead of one: {points(queries)} % of queries have an extra "
+        f"combination, and {points(tools)} % of sub-queries an extra tool ({items:.1f} verified items each)."
+    )
