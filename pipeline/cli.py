@@ -18,6 +18,7 @@ from pipeline.commands import (
     annotate,
     benchmarks,
     comparison,
+    disputes,
     downstream,
     mftr,
     retrieval,
@@ -25,6 +26,7 @@ from pipeline.commands import (
     service,
     terminal,
     tokens,
+    validation,
 )
 
 #: Verbs that only log, in colours of their own.
@@ -45,6 +47,8 @@ benchmarks.register(app)
 retrieval.register(app)
 mftr.register(app)
 annotate.register(app)
+validation.register(app)
+disputes.register(app)
 downstream.register(app)
 service.register(app)
 tokens.register(app)

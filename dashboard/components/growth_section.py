@@ -9,10 +9,10 @@ from dashboard import query_reading, reading
 from dashboard.charts.layout import shortened
 from dashboard.components.numbers import whole
 from dashboard.components.run_detail import text_table
-from dashboard.components.validation_report import csv_bytes
 from dashboard.current_site import the_site
 from pipeline.benchmark import Benchmark
 from pipeline.jobs.labels.growth import DEPTH, question_lines, questions, read_growth
+from pipeline.jobs.labels.reports import csv_text
 from pipeline.jobs.site import Site
 from store.records import BenchmarkRecord
 
@@ -71,7 +71,7 @@ def growth_section(site: Site, record: BenchmarkRecord) -> None:
             key=f"gro_jsonl_{record.id}",
         )  # fmt: skip
         st.download_button(
-            "Questions (CSV)", lambda: csv_bytes(questions(content, queue)),
+            "Questions (CSV)", lambda: csv_text(questions(content, queue)).encode(),
             file_name=f"{name}.csv", mime="text/csv", icon=":material/download:", on_click="ignore",
             key=f"gro_csv_{record.id}",
         )  # fmt: skip

@@ -110,8 +110,10 @@ def next_item(work: Work) -> ItemRecord | None:
     """The item before this person: the same as long as it is theirs, then the next one."""
     opened: str | None = st.session_state.get(ITEM)
     with work.site.database.session() as session:
-        item = reviews.hold(session, work.person.id, opened) if opened else None
-        item = item or reviews.take_next(session, work.person.id, after=st.session_state.get(AFTER))
+        held = reviews.hold(session, work.person.id, opened) if opened else None
+        item = held or reviews.take_next(session, work.person.id, after=st.session_state.get(AFTER))
+    if opened and held is None:
+        st.info("The item that lay before you needs no verdict of yours any more; nothing of it was saved.")
     st.session_state[ITEM] = None if item is None else item.item
     return item
 

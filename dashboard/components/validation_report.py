@@ -9,8 +9,7 @@ import streamlit as st
 
 from dashboard.components.numbers import MINUS, NONE, points, whole
 from dashboard.components.run_detail import text_table
-from pipeline.formats.tables import TableFormat, write_table
-from pipeline.jobs.labels.reports import SampleReport, corrected_frame, items_frame, report_frame, report_json
+from pipeline.jobs.labels.reports import SampleReport, corrected_frame, csv_text, items_frame, report_frame, report_json
 from pipeline.jobs.site import Site
 from pipeline.scoring.kernel import METRICS
 from pipeline.scoring.statistics import Interval
@@ -38,7 +37,7 @@ def show_report(site: Site, report: SampleReport, key: str) -> None:
         text_table(taxonomy_table(found), key=f"{key}_faults", label="Why combinations are invalid")
         if any(n % 1 for n in found.taxonomy.values()):
             st.caption("An item for which two reviewers named two kinds of fault counts half in each.")
-    corrected = corrected_frame(site, report.benchmark, found.precision, _cutoff(report))
+    corrected = corrected_frame(site, report.benchmark, found.precision, report.cutoff)
     if corrected.height:
         corrected_metrics(corrected, key)
     downloads(site, report, corrected, key)
@@ -143,27 +142,16 @@ def downloads(site: Site, report: SampleReport, corrected: pl.DataFrame, key: st
             file_name=f"{name}.json", mime="application/json", on_click="ignore", key=f"{key}_json",
         )  # fmt: skip
         st.download_button(
-            "Report (CSV)", lambda: csv_bytes(report_frame(report)),
+            "Report (CSV)", lambda: csv_text(report_frame(report)).encode(),
             file_name=f"{name}.csv", mime="text/csv", on_click="ignore", key=f"{key}_csv",
         )  # fmt: skip
         if corrected.height:
             st.download_button(
-                "Corrected metrics (CSV)", lambda: csv_bytes(corrected),
+                "Corrected metrics (CSV)", lambda: csv_text(corrected).encode(),
                 file_name=f"{name}-corrected.csv", mime="text/csv", on_click="ignore", key=f"{key}_corrected_csv",
             )  # fmt: skip
         if sample.is_closed:
             st.download_button(
-                "Every verdict (CSV)", lambda: csv_bytes(items_frame(site, sample.id)),
+                "Every verdict (CSV)", lambda: csv_text(items_frame(site, sample.id)).encode(),
                 file_name=f"{name}-items.csv", mime="text/csv", on_click="ignore", key=f"{key}_items_csv",
             )  # fmt: skip
-
-
-def csv_bytes(frame: pl.DataFrame) -> bytes:
-    """A frame as CSV that no spreadsheet runs formulas of; lists are joined."""
-    lists = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.List)]
-    return write_table(frame.with_columns(pl.col(name).list.join("; ") for name in lists), TableFormat.CSV).encode()
-
-
-def _cutoff(report: SampleReport) -> int:
-    ks = report.benchmark.ks or (10,)
-    return 10 if 10 in ks else min(ks)

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from pipeline.formats.paired_table import run_names
+from pipeline.formats.tables import TableFormat, write_table
 from pipeline.jobs.site import Site
 from pipeline.scoring.kernel import METRICS
 from pipeline.scoring.statistics import Interval
@@ -87,6 +88,12 @@ class SampleReport:
     reviewers: int
     overall: ValidationReport
     domains: Mapping[str, ValidationReport]
+
+    @property
+    def cutoff(self) -> int:
+        """The K that metrics are corrected at: 10 where the version has figures at 10, else its smallest."""
+        ks = self.benchmark.ks or (10,)
+        return 10 if 10 in ks else min(ks)
 
 
 def read_report(site: Site, sample_id: str) -> SampleReport:
@@ -255,3 +262,9 @@ def corrected_frame(site: Site, benchmark: BenchmarkRecord, precision: Interval,
                 }
             )
     return pl.DataFrame(rows, schema=CORRECTED)
+
+
+def csv_text(frame: pl.DataFrame) -> str:
+    """A frame as CSV that no spreadsheet runs formulas of; lists are joined."""
+    lists = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.List)]
+    return write_table(frame.with_columns(pl.col(name).list.join("; ") for name in lists), TableFormat.CSV)

@@ -1,0 +1,191 @@
+"""The review page: one person's link shows one person's work, blind; the lead's invites and closes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.components.review_item import CHOICES, choice_text
+from pipeline.jobs.labels.samples import draw_sample
+from pipeline.jobs.site import Site
+from pipeline.toolex.validation import Bucket
+from store.access import benchmarks, reviews, validation
+from store.records import BenchmarkRecord
+from store.validation_models import ReviewerRole
+from tests.dashboard.dashboard_app import open_page
+
+DEMO = "demo-tools@1"
+
+
+@dataclass(frozen=True)
+class Review:
+    """A sample of three items, and everybody's secret."""
+
+    site: Site
+    benchmark: BenchmarkRecord
+    sample: str
+    links: dict[str, str]
+    people: dict[str, str]
+
+    def say(self, name: str, place: int, bucket: Bucket | None, reason: str) -> None:
+        with self.site.database.session() as session:
+            item = validation.items(session, self.sample)[place].item
+            reviews.give(
+                session, self.people[name], item, valid=bucket is None, reason=reason,
+                bucket=None if bucket is None else bucket.value,
+            )  # fmt: skip
+
+
+@pytest.fixture
+def review(site: Site) -> Review:
+    with site.database.reading() as session:
+        record = benchmarks.get(session, DEMO)
+    made = draw_sample(site, record, 3, 7)
+    links, people = {"lead": made.secret}, {}
+    with site.database.session() as session:
+        for name, role in (("Annabel", "reviewer"), ("Bobby", "reviewer"), ("Cydney", "adjudicator")):
+            person = validation.invite(session, made.sample.id, name, ReviewerRole(role))
+            links[name], people[name] = person.secret, person.person.id
+    return Review(site, record, made.sample.id, links, people)
+
+
+def texts(page: AppTest) -> str:
+    """Everything that the page says."""
+    blocks = [*page.title, *page.subheader, *page.markdown, *page.text, *page.caption, *page.info, *page.success]
+    blocks += [*page.error, *page.warning, *page.code]
+    tables = [frame.value.to_csv() for frame in (*page.dataframe, *page.table)]
+    return re.sub(r"\\(.)", r"\1", "\n".join([*(str(block.value) for block in blocks), *tables]))
+
+
+def choose(page: AppTest, bucket: Bucket | None, reason: str) -> AppTest:
+    page.radio[0].set_value(CHOICES.index(bucket))
+    page.text_area[0].set_value(reason)
+    return press(page, "Save and go on")
+
+
+def press(page: AppTest, label: str) -> AppTest:
+    return next(button for button in page.button if button.label == label).click().run()
+
+
+def test_without_the_secret_there_is_nothing(app: AppTest, review: Review) -> None:
+    for query in ({}, {"token": "not-a-secret"}):
+        page = open_page(app, "review", **query)
+        assert not page.exception and not page.radio and not page.button
+        assert "demo-tools" not in texts(page)
+
+
+def test_a_reviewer_goes_through_the_items(app: AppTest, review: Review) -> None:
+    review.say("Bobby", 0, Bucket.OTHER, "Bobby wrote this sentence.")
+    page = open_page(app, "review", token=review.links["Annabel"])
+    assert not page.exception
+    first = page.subheader[0].value
+    # Half a verdict is not saved, and what was typed stays.
+    page.text_area[0].set_value("Typed already.")
+    press(page, "Save and go on")
+    assert "a verdict is missing" in page.warning[0].value and page.text_area[0].value == "Typed already."
+    choose(page, None, "Both steps are there.")
+    second = page.subheader[0].value
+    assert second != first
+    press(page, "Skip for now")
+    assert page.subheader[0].value not in (first, second)
+    choose(page, Bucket.PLATFORM, "It needs a token.")
+    assert page.subheader[0].value == second
+    said = texts(page)
+    assert "Both steps are there." in said and "Invalid: cross-platform mismatch" in said
+    # Nothing of the other's review, of any judge's or model's name, or of a score.
+    assert all(word not in said for word in ("Bobby", "Cydney", "EquiRank authors", "NDCG", "κ"))
+    # The first item has both reviews now: only the other one can be changed.
+    (change,) = page.selectbox
+    assert len(change.options) == 1
+    change.set_value(_open_item(review)).run()
+    assert page.text_area[0].value == "It needs a token."
+    page.radio[0].set_value(CHOICES.index(None))
+    press(page, "Save the change")
+    assert page.subheader[0].value == second
+    with review.site.database.reading() as session:
+        mine = reviews.own(session, review.people["Annabel"])
+    assert [(one.review.valid, one.is_open) for one in mine] == [(True, True), (True, False)]
+
+
+def _open_item(review: Review) -> str:
+    with review.site.database.reading() as session:
+        return next(one.item.item for one in reviews.own(session, review.people["Annabel"]) if one.is_open)
+
+
+def test_an_item_that_others_finished_is_said_and_left(app: AppTest, review: Review) -> None:
+    page = open_page(app, "review", token=review.links["Annabel"])
+    first = page.subheader[0].value
+    with review.site.database.session() as session:
+        item = validation.items(session, review.sample)[0].item
+        session.delete(session.get(reviews.ValidationReview, (review.sample, item, "first")))
+        dee = validation.invite(session, review.sample, "Dee", ReviewerRole.REVIEWER).person
+        for person in (dee.id, review.people["Bobby"]):
+            reviews.give(session, person, item, valid=True, reason="Yes.")
+    page.radio[0].set_value(0)
+    page.text_area[0].set_value("Late.")
+    press(page, "Save and go on")
+    assert page.subheader[0].value != first
+    assert "needs no verdict of yours any more; nothing of it was saved" in texts(page)
+    with review.site.database.reading() as session:
+        assert reviews.own(session, review.people["Annabel"]) == []
+
+
+def test_who_decides_sees_both_reasons_and_no_names(app: AppTest, review: Review) -> None:
+    page = open_page(app, "review", token=review.links["Cydney"])
+    assert "No disagreement waits" in texts(page) and not page.radio
+    review.say("Annabel", 1, None, "It covers all of it.")
+    review.say("Bobby", 1, Bucket.COVERAGE, "It lacks the second step.")
+    page.run()
+    said = texts(page)
+    assert "It covers all of it." in said and "It lacks the second step." in said and "incomplete coverage" in said
+    assert all(word not in said for word in ("Annabel", "Bobby", "EquiRank authors", "NDCG"))
+    choose(page, Bucket.COVERAGE, "The second step is missing.")
+    assert "No disagreement waits" in texts(page)
+    with review.site.database.reading() as session:
+        assert validation.standing(session, review.sample).adjudicated == 1
+
+
+def test_the_lead_invites_and_closes(app: AppTest, review: Review) -> None:
+    for place in range(3):
+        review.say("Annabel", place, None, "Yes.")
+        review.say("Bobby", place, None, "Yes.")
+    assert "Human validation" not in texts(open_page(app, "benchmarks", bm_benchmark=DEMO))
+    page = open_page(app, "review", token=review.links["lead"])
+    said = texts(page)
+    assert "100.0 % of the accepted combinations are valid" in said and "κ is not defined" in said
+    page.text_input(key="lead_name").set_value("Deedee")
+    press(page, "Invite")
+    (link,) = [block.value for block in page.code]
+    secret = re.fullmatch(r"https://board\.example/review\?token=([\w-]{32})", link)
+    assert secret is not None
+    with review.site.database.reading() as session:
+        person = validation.open_link(session, secret[1]).person
+    assert person is not None and person.name == "Deedee"
+    press(page, "I have it")
+    assert not page.code
+    press(page, "Close it")
+    assert not any(button.label == "Invite" for button in page.button)
+    closed = texts(open_page(app, "review", token=review.links["Annabel"]))
+    assert "This review is closed" in closed
+    card = texts(open_page(app, "benchmarks", bm_benchmark=DEMO))
+    assert "Human validation" in card and "3 of 3 decided" in card
+    assert "Annabel" not in card and review.links["lead"] not in card
+
+
+def test_every_fault_is_offered_in_words() -> None:
+    assert [choice_text(choice) for choice in CHOICES] == ["Valid", *(f"Invalid: {bucket.value}" for bucket in Bucket)]
+
+
+def test_a_verdict_is_disputed_on_its_querys_page(app: AppTest, review: Review) -> None:
+    page = open_page(app, "queries", q_benchmark=DEMO, q_query="ev-006")
+    press(page, "Dispute it")
+    assert "Nothing is sent yet" in page.warning[0].value
+    page.text_area[0].set_value("It *only* reads.")
+    press(page, "Dispute it")
+    assert "Disputed (waits for a decision)" in texts(page) and "It *only* reads." in texts(page)
+    page.text_area[0].set_value("Again.")
+    press(page, "Dispute it")
+    assert "disputed already" in page.error[0].value
