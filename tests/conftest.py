@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import signal
 import socket
@@ -17,6 +16,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+
+from store.database import Database
+from store.settings import Settings
+from tests.databases import new_database
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -102,13 +105,50 @@ def throwaway_postgres(binaries: Path) -> Generator[str]:
 @pytest.fixture
 def postgres_url(postgres_server: str) -> Generator[str]:
     """Address of a new, empty PostgreSQL database of this test's own."""
-    import psycopg
+    with new_database(postgres_server) as url:
+        yield url
 
-    name = f"equirank_{secrets.token_hex(6)}"
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    try:
-        yield urlsplit(postgres_server)._replace(path=f"/{name}").geturl()
-    finally:
-        with psycopg.connect(postgres_server, autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """A home that has the tables of this program, to copy: migrating takes longer than many a test."""
+    settings = Settings(home=tmp_path_factory.mktemp("migrated"))
+    migrate(settings)
+    return settings
+
+
+@pytest.fixture(scope="session")
+def migrated_postgres(postgres_server: str) -> Generator[str]:
+    """Name of a PostgreSQL database with the same."""
+    with new_database(postgres_server) as url:
+        migrate(Settings(database_url=url))
+        yield urlsplit(url).path[1:]
+
+
+def migrate(settings: Settings) -> None:
+    database = Database(settings)
+    database.migrate()
+    database.close()
+
+
+@pytest.fixture(scope="session")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """A home as it is after the first start, to copy with ``copy_home``."""
+    settings = Settings(home=tmp_path_factory.mktemp("started"))
+    start(settings)
+    return settings
+
+
+@pytest.fixture(scope="session")
+def started_postgres(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[Settings]:
+    """The same on PostgreSQL."""
+    with new_database(postgres_server) as url:
+        settings = Settings(home=tmp_path_factory.mktemp("started-postgres"), database_url=url)
+        start(settings)
+        yield settings
+
+
+def start(settings: Settings) -> None:
+    from pipeline.jobs.first_start import prepared_site
+
+    prepared_site(settings).database.close()

@@ -6,41 +6,19 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipeline.jobs.first_start import demo_folder, demo_run
+from tests.pipeline.command_line import CommandLine, Done
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 SAMPLE = str(demo_run("tools"))
 FOLDER = str(demo_folder("tools"))
 
 
-@pytest.fixture(scope="module")
-def equirank(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs ``equirank …`` as a user does, in a home of its own."""
-    home = tmp_path_factory.mktemp("home")
-
-    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        settings = {name: value for name, value in os.environ.items() if not name.startswith("EQUIRANK_")}
-        settings |= {"EQUIRANK_HOME": str(home), **environment}
-        done = subprocess.run(
-            [sys.executable, "-m", "pipeline.cli", *arguments],
-            capture_output=True,
-            text=True,
-            env=settings,
-            check=False,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        return done
-
-    return run
-
-
-def parsed(done: subprocess.CompletedProcess[str]) -> Any:
+def parsed(done: Done) -> Any:
     return json.loads(done.stdout)
 
 
@@ -53,7 +31,16 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_validate_accepts_and_refuses(equirank: Run, tmp_path: Path) -> None:
+def test_a_process_starts_a_new_home_and_ends_with_its_exit_code(tmp_path: Path) -> None:
+    variables = os.environ | {"EQUIRANK_HOME": str(tmp_path / "home")}
+    command = [sys.executable, "-m", "pipeline.cli", "runs", "show", "nosuchrun"]
+    done = subprocess.run(command, capture_output=True, text=True, env=variables, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "nosuchrun" in done.stderr and "Traceback" not in done.stderr
+    assert (tmp_path / "home" / "equirank.sqlite3").is_file()
+
+
+def test_validate_accepts_and_refuses(equirank: CommandLine, tmp_path: Path) -> None:
     good = equirank("validate", SAMPLE, "--benchmark", FOLDER, "--format", "json")
     assert good.returncode == 0
     assert parsed(good)["verdict"] == "accept"
@@ -70,7 +57,7 @@ def test_validate_accepts_and_refuses(equirank: Run, tmp_path: Path) -> None:
     assert parsed(equirank("score", str(bad), "--benchmark", FOLDER, "--format", "json")) == parsed(refused)
 
 
-def test_score_prints_every_format_of_the_same_figures(equirank: Run) -> None:
+def test_score_prints_every_format_of_the_same_figures(equirank: CommandLine) -> None:
     scored = parsed(equirank("score", SAMPLE, "--benchmark", FOLDER, "--k", "10,3", "--format", "json"))
     assert set(scored) == {"benchmark", "run", "scores", "queries"}
     assert set(scored["benchmark"]) == {"slug", "version", "hash"}
@@ -85,7 +72,7 @@ def test_score_prints_every_format_of_the_same_figures(equirank: Run) -> None:
     assert repr(new["macro"]) in equirank("score", SAMPLE, "--benchmark", FOLDER, "--format", "csv").stdout
 
 
-def test_submit_list_show_withdraw_publish(equirank: Run) -> None:
+def test_submit_list_show_withdraw_publish(equirank: CommandLine) -> None:
     submitted = equirank("submit", SAMPLE, "-b", "demo-tools", "-r", "Lexical", "--format", "json")
     assert submitted.returncode == 0, submitted.stderr
     run_id = parsed(submitted)["run_id"]
@@ -106,7 +93,7 @@ def test_submit_list_show_withdraw_publish(equirank: Run) -> None:
     assert "nosuchrun" in missing.stderr
 
 
-def test_benchmarks_go_out_and_come_back(equirank: Run, tmp_path: Path) -> None:
+def test_benchmarks_go_out_and_come_back(equirank: CommandLine, tmp_path: Path) -> None:
     listed = {row["slug"]: row for row in parsed(equirank("benchmark", "list", "--format", "json"))}
     assert {"demo-tools", "demo-skills", "tooleq", "skilleq", "mftr-mixed"} <= set(listed)
     out = tmp_path / "copy"
@@ -144,14 +131,14 @@ def test_benchmarks_go_out_and_come_back(equirank: Run, tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_named_with_its_exit_code(
-    equirank: Run, arguments: tuple[str, ...], code: int, words: str
+    equirank: CommandLine, arguments: tuple[str, ...], code: int, words: str
 ) -> None:
     done = equirank(*arguments)
     assert done.returncode == code, done.stdout + done.stderr
     assert words in done.stderr
 
 
-def test_a_database_that_is_away_is_an_environment_problem(equirank: Run) -> None:
+def test_a_database_that_is_away_is_an_environment_problem(equirank: CommandLine) -> None:
     away = {"EQUIRANK_DATABASE_URL": "postgresql://me:secret@127.0.0.1:1/none"}
     for arguments in (("runs", "list"), ("submit", SAMPLE, "-b", "demo-tools", "-r", "x")):
         done = equirank(*arguments, **away)
@@ -163,7 +150,7 @@ def test_a_database_that_is_away_is_an_environment_problem(equirank: Run) -> Non
     assert equirank("validate", SAMPLE, "--benchmark", FOLDER, **away).returncode == 0
 
 
-def test_doctor_finds_damaged_artifacts(equirank: Run, tmp_path: Path) -> None:
+def test_doctor_finds_damaged_artifacts(equirank: CommandLine, tmp_path: Path) -> None:
     home = {"EQUIRANK_HOME": str(tmp_path)}
     assert equirank("migrate", **home).returncode == 0
     assert equirank("doctor", "--deep", **home).returncode == 0

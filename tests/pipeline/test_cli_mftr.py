@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,28 +10,12 @@ import pytest
 from pipeline.formats.benchmark_folder import read_benchmark_folder
 from pipeline.jobs.first_start import demo_folder
 from tests.llm_server import LlmServer
+from tests.pipeline.command_line import CommandLine
 from tests.pipeline.jobs.field_answers import answer
 from tests.pipeline.jobs.worker_process import fields_benchmark
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 DEMO = str(demo_folder("tools"))
 LLM = "openai/tester"
-
-
-@pytest.fixture(scope="module")
-def equirank(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs ``equirank …`` in a home of its own, without a hub."""
-    home = tmp_path_factory.mktemp("home")
-
-    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        settings = {name: value for name, value in os.environ.items() if not name.startswith("EQUIRANK_")}
-        settings |= {"EQUIRANK_HOME": str(home), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **environment}
-        command = [sys.executable, "-m", "pipeline.cli", *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, env=settings, check=False)
-        assert "Traceback" not in done.stderr, done.stderr
-        return done
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_files_go_round_without_a_database(equirank: Run, folder: Path, tmp_path: Path) -> None:
+def test_files_go_round_without_a_database(equirank: CommandLine, folder: Path, tmp_path: Path) -> None:
     away = {"EQUIRANK_DATABASE_URL": "postgresql://me:secret@127.0.0.1:1/none", "EQUIRANK_HOME": str(tmp_path / "home")}
     benchmark = ("-b", str(folder))
     tools, queries, folds = tmp_path / "tools.jsonl", tmp_path / "queries.jsonl", tmp_path / "folds.jsonl"
@@ -84,7 +64,7 @@ def test_files_go_round_without_a_database(equirank: Run, folder: Path, tmp_path
 
 
 @pytest.mark.slow
-def test_ablations_are_tables(equirank: Run, folder: Path, tmp_path: Path) -> None:
+def test_ablations_are_tables(equirank: CommandLine, folder: Path, tmp_path: Path) -> None:
     csv = tmp_path / "table.csv"
     done = equirank("mftr", "ablate", "-b", str(folder), "-m", "bm25", "--out", str(csv), "--format", "json")
     assert done.returncode == 0, done.stderr
@@ -106,7 +86,7 @@ def test_ablations_are_tables(equirank: Run, folder: Path, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_a_model_is_asked_live_or_through_a_batch_with_the_same_result(
-    equirank: Run, folder: Path, tmp_path: Path
+    equirank: CommandLine, folder: Path, tmp_path: Path
 ) -> None:
     with LlmServer(answer) as server:
         llm = {"EQUIRANK_LLM_BASE_URL": server.url, "EQUIRANK_LLM_PRICES": f"{LLM}=1/1"}
@@ -144,7 +124,7 @@ def test_a_model_is_asked_live_or_through_a_batch_with_the_same_result(
 
 
 @pytest.mark.slow
-def test_stored_texts_and_a_measured_run(equirank: Run, tmp_path: Path) -> None:
+def test_stored_texts_and_a_measured_run(equirank: CommandLine, tmp_path: Path) -> None:
     tools = tmp_path / "tools.jsonl"
     assert equirank("mftr", "standardize", "-b", DEMO, "--out", str(tools)).returncode == 0
     imported = equirank("mftr", "import", "-b", "demo-tools", "--standardized", str(tools), "--format", "json")
@@ -183,7 +163,9 @@ def test_stored_texts_and_a_measured_run(equirank: Run, tmp_path: Path) -> None:
         (("retrieve", "-b", "demo-tools", "-m", "bm25", "--method", "full-doc", "--mftr", "v2"), 2, "full-doc"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(equirank: Run, arguments: tuple[str, ...], code: int, says: str) -> None:
+def test_what_cannot_be_is_refused_in_words(
+    equirank: CommandLine, arguments: tuple[str, ...], code: int, says: str
+) -> None:
     done = equirank(*arguments)
     assert done.returncode == code, done.stderr
     assert says in done.stderr
@@ -200,7 +182,7 @@ def test_what_cannot_be_is_refused_in_words(equirank: Run, arguments: tuple[str,
     ],
 )
 def test_the_published_weights_give_the_published_figures(
-    equirank: Run, shared: Path, model: str, preset: str, options: tuple[str, ...], ndcg: str, recall: str
+    equirank: CommandLine, shared: Path, model: str, preset: str, options: tuple[str, ...], ndcg: str, recall: str
 ) -> None:
     data = shared / "data" / "mftr"
     done = equirank(
@@ -214,7 +196,9 @@ def test_the_published_weights_give_the_published_figures(
     assert rows["NDCG@10"] == [f"0{ndcg}"] * 2 and rows["Recall@10"] == [f"0{recall}"] * 2
 
 
-def test_a_file_that_cannot_be_written_is_refused_before_the_work(equirank: Run, folder: Path, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(
+    equirank: CommandLine, folder: Path, tmp_path: Path
+) -> None:
     given = ("-b", str(folder), "-m", "bm25")
     for verb in (("mftr", "score"), ("mftr", "train"), ("mftr", "ablate"), ("retrieve",)):
         for out, said in ((tmp_path / "none" / "x", "there is no folder"), (tmp_path, "is a folder; name a file")):
@@ -222,7 +206,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(equirank: Run,
             assert done.returncode == 2 and said in done.stderr, (verb, done.stderr)
 
 
-def test_options_that_the_method_passes_over_are_refused(equirank: Run, folder: Path, tmp_path: Path) -> None:
+def test_options_that_the_method_passes_over_are_refused(equirank: CommandLine, folder: Path, tmp_path: Path) -> None:
     given = ("retrieve", "-b", str(folder), "-m", "bm25", "--out", str(tmp_path / "run"))
     for options, said in (
         (("--llm", LLM), "--llm and --budget mean nothing"),
@@ -235,7 +219,7 @@ def test_options_that_the_method_passes_over_are_refused(equirank: Run, folder: 
 
 
 @pytest.mark.slow
-def test_imported_weights_need_queries_with_folds(equirank: Run, tmp_path: Path) -> None:
+def test_imported_weights_need_queries_with_folds(equirank: CommandLine, tmp_path: Path) -> None:
     tools, queries, weights = (tmp_path / name for name in ("tools.jsonl", "queries.jsonl", "weights.json"))
     assert equirank("mftr", "standardize", "-b", DEMO, "--out", str(tools)).returncode == 0
     assert equirank("mftr", "rewrite", "-b", DEMO, "--out", str(queries)).returncode == 0
@@ -247,7 +231,7 @@ def test_imported_weights_need_queries_with_folds(equirank: Run, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_model_that_answers_nothing_makes_no_run(equirank: Run) -> None:
+def test_a_model_that_answers_nothing_makes_no_run(equirank: CommandLine) -> None:
     with LlmServer(lambda body: "I would rather not.") as server:
         llm = {"EQUIRANK_LLM_BASE_URL": server.url, "EQUIRANK_LLM_ATTEMPTS": "1"}
         done = equirank(

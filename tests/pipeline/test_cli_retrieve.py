@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,29 +17,13 @@ from pipeline.jobs.job_client import JobState
 from pipeline.jobs.site import Site
 from store.access import workers
 from store.settings import Settings
+from tests.pipeline.command_line import CommandLine
 from tests.pipeline.jobs.worker_process import finished
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 FOLDER = str(demo_folder("tools"))
 
 
-@pytest.fixture(scope="module")
-def equirank(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs ``equirank …`` in a home of its own, without a hub."""
-    home = tmp_path_factory.mktemp("home")
-
-    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        settings = {name: value for name, value in os.environ.items() if not name.startswith("EQUIRANK_")}
-        settings |= {"EQUIRANK_HOME": str(home), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **environment}
-        command = [sys.executable, "-m", "pipeline.cli", *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, env=settings, check=False)
-        assert "Traceback" not in done.stderr, done.stderr
-        return done
-
-    return run
-
-
-def test_a_folder_is_retrieved_on_without_a_database(equirank: Run, tmp_path: Path) -> None:
+def test_a_folder_is_retrieved_on_without_a_database(equirank: CommandLine, tmp_path: Path) -> None:
     away = {"EQUIRANK_DATABASE_URL": "postgresql://me:secret@127.0.0.1:1/none", "EQUIRANK_HOME": str(tmp_path / "home")}
     out = tmp_path / "run.trec"
     done = equirank("retrieve", "-b", FOLDER, "-m", "bm25", "--out", str(out), "--depth", "20", **away)
@@ -53,7 +36,7 @@ def test_a_folder_is_retrieved_on_without_a_database(equirank: Run, tmp_path: Pa
     assert not (tmp_path / "home" / "equirank.sqlite3").exists()
 
 
-def test_a_stored_run_is_private_and_measured_once(equirank: Run) -> None:
+def test_a_stored_run_is_private_and_measured_once(equirank: CommandLine) -> None:
     command = ("retrieve", "-b", "demo-tools", "-m", "bm25", "--method", "sub-query", "--format", "json")
     first = equirank(*command)
     assert first.returncode == 0, first.stderr
@@ -88,13 +71,15 @@ def test_a_stored_run_is_private_and_measured_once(equirank: Run) -> None:
         (("-b", FOLDER, "-m", "bm25", "--out", "/nowhere/at/all/run"), 2, "no folder"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(equirank: Run, arguments: tuple[str, ...], code: int, says: str) -> None:
+def test_what_cannot_be_is_refused_in_words(
+    equirank: CommandLine, arguments: tuple[str, ...], code: int, says: str
+) -> None:
     done = equirank("retrieve", *arguments)
     assert done.returncode == code, done.stderr
     assert says in done.stderr
 
 
-def test_a_worker_on_sqlite_says_what_to_set(equirank: Run) -> None:
+def test_a_worker_on_sqlite_says_what_to_set(equirank: CommandLine) -> None:
     done = equirank("worker", "--queues", "cpu")
     assert done.returncode == 3
     assert "EQUIRANK_DATABASE_URL" in done.stderr and "EQUIRANK_ARTIFACT_URL" in done.stderr

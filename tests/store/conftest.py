@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -14,21 +15,29 @@ from store.database import Database
 from store.models import BenchmarkVersion, Retriever, Run
 from store.records import BenchmarkRecord, RetrieverRecord, Summary
 from store.settings import Settings
+from tests.databases import new_database
 
 BACKENDS = [pytest.param("sqlite"), pytest.param("postgresql", marks=pytest.mark.postgres)]
 
 
 @pytest.fixture(params=BACKENDS)
-def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
-    """Settings for an empty home and an empty database."""
-    url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else ""
-    return Settings(home=tmp_path / "home", database_url=url)
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Settings]:
+    """Settings for an empty home, and for a database that has tables where the test asks for ``database``."""
+    tables = "database" in request.fixturenames
+    if request.param == "postgresql":
+        template = request.getfixturevalue("migrated_postgres") if tables else "template1"
+        with new_database(request.getfixturevalue("postgres_server"), template) as url:
+            yield Settings(home=tmp_path / "home", database_url=url)
+    else:
+        if tables:
+            shutil.copytree(request.getfixturevalue("migrated").home, tmp_path / "home")
+        yield Settings(home=tmp_path / "home")
 
 
 @pytest.fixture
 def database(settings: Settings) -> Generator[Database]:
+    """The database of the settings with its tables."""
     made = Database(settings)
-    made.migrate()
     yield made
     made.close()
 

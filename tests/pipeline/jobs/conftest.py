@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -12,6 +14,8 @@ from pipeline.jobs.first_start import prepared_site
 from pipeline.jobs.site import Site
 from store.access import benchmarks
 from store.settings import Settings
+from tests.databases import new_database
+from tests.started_home import copy_home
 
 BACKENDS = [pytest.param("sqlite"), pytest.param("postgresql", marks=pytest.mark.postgres)]
 
@@ -19,16 +23,23 @@ BACKENDS = [pytest.param("sqlite"), pytest.param("postgresql", marks=pytest.mark
 @pytest.fixture(params=BACKENDS)
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Site]:
     """A site as it is after the first start."""
-    url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else ""
-    made = prepared_site(Settings(home=tmp_path / "home", database_url=url))
-    yield made
-    made.database.close()
+    with ExitStack() as stack:
+        url = ""
+        if request.param == "postgresql":
+            started = request.getfixturevalue("started_postgres")
+            server = request.getfixturevalue("postgres_server")
+            url = stack.enter_context(new_database(server, urlsplit(started.database_url).path[1:]))
+        else:
+            started = request.getfixturevalue("started")
+        made = prepared_site(copy_home(started, tmp_path / "home", database_url=url))
+        stack.callback(made.database.close)
+        yield made
 
 
 @pytest.fixture
-def sqlite_site(tmp_path: Path) -> Generator[Site]:
+def sqlite_site(tmp_path: Path, started: Settings) -> Generator[Site]:
     """The same on SQLite only, where the database makes no difference."""
-    made = prepared_site(Settings(home=tmp_path / "home"))
+    made = prepared_site(copy_home(started, tmp_path / "home"))
     yield made
     made.database.close()
 
