@@ -158,7 +158,7 @@ def _ask(run: LabRun, missing: list[AnalysisKind]) -> None:
     words = {"fields": "single fields", "variants": "the ablation", "masking": "masked documents"}
     named = ", ".join(words[kind] for kind in missing)
     site = the_site()
-    job = field_analysis_requests.look(site, run.id) if durable.has_jobs(site) else None
+    job = field_analysis_requests.look(site, run.id, missing) if durable.has_jobs(site) else None
     over = job is None or job.state.ended
     st.fragment(_look, run_every=None if over else 2.0)(run, [str(kind) for kind in missing], named, over)
 
@@ -166,7 +166,7 @@ def _ask(run: LabRun, missing: list[AnalysisKind]) -> None:
 def _look(run: LabRun, kinds: list[str], named: str, over: bool) -> None:
     with shown_errors():
         site = the_site()
-        job = field_analysis_requests.look(site, run.id) if durable.has_jobs(site) else None
+        job = field_analysis_requests.look(site, run.id, kinds) if durable.has_jobs(site) else None
         ended = job is None or job.state.ended
         if ended and not over:
             st.rerun()

@@ -141,6 +141,14 @@ def name_of(site: Site, run: RunRecord, kind: AnalysisKind | str) -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
+def is_current(site: Site, run_id: str, kind: AnalysisKind | str) -> bool:
+    """Whether the stored analysis of a run is what would be made now."""
+    with site.database.reading() as session:
+        run = runs.get(session, run_id)
+        known = field_analyses.of_run(session, run_id).get(str(kind))
+    return known is not None and known.computed_from == name_of(site, run, kind)
+
+
 def compute(
     site: Site, run_id: str, kinds: Sequence[str], say: Callable[[str], None], progress: ProgressCallback | None = None
 ) -> list[str]:

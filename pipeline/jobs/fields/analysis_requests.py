@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pipeline.jobs.durable import job_client
 from pipeline.jobs.evaluation_request import permissions, queue_for
@@ -18,16 +19,19 @@ from pipeline.retrieval.models import resolve_model
 from store.access import runs, workers
 from store.field_analysis_models import AnalysisKind
 
+if TYPE_CHECKING:
+    from dbos import WorkflowStatus
+
 #: Somebody looks at the page and waits.
 _PRIORITY = 5
 
 
 @dataclass(frozen=True)
 class AnalysisJob:
-    """The last job for a run's analyses.
+    """The last jobs for a run's analyses.
 
     Attributes:
-        failures: in words, of a job that ended; else empty.
+        failures: in words, once all have ended; else empty.
         waiting_for: why nothing happens, in words; "" unless it waits.
     """
 
@@ -77,25 +81,48 @@ def enqueue(site: Site, run_id: str, kinds: Sequence[str], *, priority: int, aga
     return job_id
 
 
-def look(site: Site, run_id: str) -> AnalysisJob | None:
-    """How far the last job for a run's analyses is; None where nobody asked.
+def look(site: Site, run_id: str, kinds: Sequence[AnalysisKind | str] = ()) -> AnalysisJob | None:
+    """How far the jobs for a run's analyses are, taken together; None where nobody asked.
+
+    Of each kind the last job counts. While one of them runs or waits, that is what is said.
+
+    Args:
+        site: where the run is stored.
+        run_id: the run.
+        kinds: only these; empty for all.
 
     Raises:
         DatabaseUnavailable: the jobs cannot be reached.
     """
-    found = job_client(site).list_workflows(
-        name=ANALYSE_FIELDS, workflow_id_prefix=f"fields-{run_id}-", sort_desc=True, limit=1, load_input=False
-    )
-    if not found:
+    found = job_client(site).list_workflows(name=ANALYSE_FIELDS, workflow_id_prefix=f"fields-{run_id}-", sort_desc=True)
+    wanted = set(map(str, kinds))
+    last: dict[str, WorkflowStatus] = {}
+    for status in found:
+        for kind in status.input["args"][1] if status.input else ():
+            if not wanted or kind in wanted:
+                last.setdefault(kind, status)
+    if not last:
         return None
-    status = found[0]
-    state = STATES[status.status]
-    if state is JobState.DONE:
-        return AnalysisJob(state, tuple((status.output or {}).get("failures", ())))
-    if state is JobState.FAILED:
-        return AnalysisJob(state, (failure_words(status),))
+    states = {STATES[status.status] for status in last.values()}
+    state = next(known for known in _MOST_TELLING if known in states)
     if state is JobState.WAITING:
+        queue = next(status.queue_name or "" for status in last.values() if STATES[status.status] is state)
         with site.database.reading() as session:
             living = workers.alive(session, site.settings.worker_lost_seconds)
-        return AnalysisJob(state, waiting_for=waiting_words(site, status.queue_name or "", None, living))
-    return AnalysisJob(state)
+        return AnalysisJob(state, waiting_for=waiting_words(site, queue, None, living))
+    if not state.ended:
+        return AnalysisJob(state)
+    failures = [words for kind, status in last.items() for words in _failures(kind, status)]
+    return AnalysisJob(state, tuple(dict.fromkeys(failures)))
+
+
+#: Of several jobs, the first of these states that one of them has is said.
+_MOST_TELLING = (JobState.RUNNING, JobState.WAITING, JobState.FAILED, JobState.CANCELLED, JobState.DONE)
+
+
+def _failures(kind: str, status: WorkflowStatus) -> list[str]:
+    """Why a job that ended did not make this kind; empty where it did."""
+    if STATES[status.status] is JobState.FAILED:
+        return [failure_words(status)]
+    said: list[str] = (status.output or {}).get("failures", [])
+    return [words for words in said if words.startswith(f"{kind}: ")]

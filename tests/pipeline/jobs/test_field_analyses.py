@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy.stats import permutation_test
 
-from pipeline.errors import UsageError
+from pipeline.errors import ModelError, UsageError
 from pipeline.jobs import durable
 from pipeline.jobs.fields import analyses as field_analyses
 from pipeline.jobs.fields import analysis_requests as field_analysis_requests
@@ -117,8 +117,55 @@ def test_the_job(site: Site) -> None:
         assert set(stored.of_run(session, mftr)) == {"fields", "tests"}
 
 
-def _work(site: Site, job_id: str) -> None:
-    """Be the worker until a job has ended, in this process."""
+def test_a_worker_asks_for_one_kind_a_job(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pipeline.jobs.fields import analysis_workflow
+
+    mftr = measured(site, "mftr", method_preset="paper")
+    field_analyses.analysis(site, mftr, "tests")
+    analysis_workflow.request_missing(site)
+    analysis_workflow.request_missing(site)
+    jobs = durable.job_client(site).list_workflows(workflow_id_prefix=f"fields-{mftr}-")
+    assert sorted(job.input["args"][1] for job in jobs) == [["fields"], ["masking"], ["variants"]]
+    assert all(job.priority > 10 for job in jobs), "a person's evaluation goes first"
+    assert field_analysis_requests.look(site, mftr, ["tests"]) is None
+    # One kind was made by a job, another one failed, the third still waits.
+    monkeypatch.setattr(field_analyses, "_variants", _fails)
+    ids = {job.input["args"][1][0]: job.workflow_id for job in jobs}
+    durable.job_client(site).cancel_workflow(ids["masking"])
+    _work(site, ids["fields"], ids["variants"])
+    together = field_analysis_requests.look(site, mftr)
+    assert together is not None and together.state is JobState.CANCELLED
+    assert together.failures == ("variants: the texts are gone",)
+    made = field_analysis_requests.look(site, mftr, ["fields"])
+    assert made is not None and made.state is JobState.DONE and made.failures == ()
+    field_analysis_requests.ask(site, mftr, ["masking"])
+    again = field_analysis_requests.look(site, mftr)
+    assert again is not None and again.state is JobState.WAITING and again.failures == ()
+
+
+def test_a_run_that_cannot_be_analysed_leaves_the_others(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pipeline.jobs.fields import analysis_workflow
+
+    asked: list[tuple[str, tuple[str, ...]]] = []
+
+    def enqueue(_site: Site, run_id: str, kinds: tuple[str, ...], *, priority: int) -> str:
+        if run_id == "gone":
+            raise ModelError("not allowed any more")
+        asked.append((run_id, kinds))
+        return ""
+
+    monkeypatch.setattr(analysis_workflow, "enqueue", enqueue)
+    monkeypatch.setattr(field_analyses, "pending", lambda _site: {"gone": ("tests",), "here": ("tests", "fields")})
+    analysis_workflow.request_missing(site)
+    assert asked == [("here", ("tests",)), ("here", ("fields",))]
+
+
+def _fails(*_: object) -> list[object]:
+    raise UsageError("the texts are gone")
+
+
+def _work(site: Site, *job_ids: str) -> None:
+    """Be the worker until jobs have ended, in this process."""
     from dbos import DBOS
 
     from pipeline.jobs import worker_site
@@ -130,7 +177,8 @@ def _work(site: Site, job_id: str) -> None:
         DBOS(config=durable.worker_config(site, durable.EMBEDDED))
         DBOS.listen_queues(["cpu"])
         DBOS.launch()
-        with suppress(Exception):
-            DBOS.retrieve_workflow(job_id).get_result()
+        for job_id in job_ids:
+            with suppress(Exception):
+                DBOS.retrieve_workflow(job_id).get_result()
     finally:
         DBOS.destroy()
