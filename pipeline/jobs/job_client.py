@@ -203,7 +203,7 @@ def counts(site: Site) -> dict[str, dict[JobState, int]]:
 
 
 def log(site: Site, job_id: str) -> list[LogLine]:
-    """What a job said so far, oldest first; a step that was done again says its lines again.
+    """What a job said so far, oldest first; a step that was done again says its lines again. No job says nothing.
 
     Raises:
         DatabaseUnavailable: the jobs cannot be reached.
@@ -214,8 +214,8 @@ def log(site: Site, job_id: str) -> list[LogLine]:
     try:
         for value in job_client(site).read_stream(job_id, LOG, polling_interval_sec=0.01, timeout_seconds=0.02):
             lines.append(progress_records.from_stream(value))
-    except dbos_errors.DBOSStreamTimeoutError:
-        pass  # it runs and may say more
+    except (dbos_errors.DBOSStreamTimeoutError, dbos_errors.DBOSNonExistentWorkflowError):
+        pass  # it runs and may say more, or was never asked for
     return lines
 
 

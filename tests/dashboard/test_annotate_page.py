@@ -1,0 +1,340 @@
+"""Annotate: the form, expansions that wait, stop and are done; a loopback judge, no worker but where one is needed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.charts.acceptance_lines import acceptance_lines
+from dashboard.charts.palette import Ground
+from dashboard.components.annotation_pool_bias import without_sentence, without_table
+from dashboard.components.annotation_verdicts import acceptance_sentence
+from dashboard.components.annotation_words import dollars, next_version
+from dashboard.current_site import use_site
+from pipeline.jobs import durable
+from pipeline.jobs.annotations import batch, following, pools, requests
+from pipeline.jobs.annotations.here import run_here
+from pipeline.jobs.annotations.requests import AnnotationRequest
+from pipeline.jobs.benchmark_library import import_into_store
+from pipeline.jobs.job_client import JobState
+from pipeline.jobs.site import Site, open_site
+from pipeline.jobs.submission import SubmissionMetadata, check_run, submit_run
+from pipeline.llm.providers import KEY_VARIABLES
+from pipeline.retrieval.documents import documents_in_order, run_target
+from pipeline.retrieval.models import resolve_model
+from pipeline.toolex.candidates import CandidatePool, LibrarySearch
+from pipeline.toolex.settings import PoolMember, ToolexSettings
+from store.access import benchmarks
+from store.settings import Settings
+from tests.dashboard.conftest import APP
+from tests.dashboard.dashboard_app import open_page
+from tests.llm_server import Fault, LlmServer, answer_batch
+from tests.pipeline.jobs.annotation_work import JUDGES, PRICES, bare, demo, some_queries, work_here
+from tests.pipeline.toolex.demo_judge import LabelJudge
+from tests.pipeline.toolex.search import Ngrams
+
+#: The form, filled for the loopback judge.
+ASKED = {
+    "an_benchmark": "bare@1",
+    "an_decompose": "openai/planner",
+    "an_verify": "openai/verifier",
+    "an_audit": "openai/auditor",
+    "an_pool": "bm25s",
+    "an_depth": "4",
+}
+SECRET = "sk-never-to-be-shown"
+
+
+@dataclass(frozen=True)
+class Expanded:
+    """A site with one finished expansion, and the judge that made it."""
+
+    site: Site
+    server: LlmServer
+    done: str
+
+
+def two_members(benchmark: Any, members: Any, depth: int, **_: Any) -> CandidatePool:
+    """BM25 beside character n-grams under a registered name: a second retriever that loads no model."""
+    target = run_target(benchmark)
+    documents = documents_in_order(benchmark, target)
+    searches = {
+        "bm25": LibrarySearch(documents, resolve_model("bm25"), PoolMember("bm25")),
+        "minilm": Ngrams(documents),
+    }
+    return CandidatePool(target, {member.model: searches[member.model] for member in members}, depth)
+
+
+@pytest.fixture(scope="module")
+def expanded(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[Expanded]:
+    """Five queries of the demo tools, expanded with a cap that cuts some off and one question that always fails."""
+    home = tmp_path_factory.mktemp("annotate") / "home"
+    shutil.copytree(prepared_home, home)
+    whole = demo("tools")
+    ids = some_queries(whole, 5)
+    parent = bare(whole, ids)
+    broken: list[str] = []
+
+    def fault(_: int, body: dict[str, Any]) -> Fault | None:
+        said = json.dumps(body["messages"])
+        if "candidate" in said and (not broken or said == broken[0]):
+            broken[:] = [said]
+            return Fault.invalid_json()
+        return None
+
+    with LlmServer(LabelJudge(whole), faults=fault) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pools, "library_pool", two_members)
+        site = open_site(Settings(home=home, llm_base_url=server.url, llm_prices=PRICES, llm_attempts=2))
+        import_into_store(site, parent)
+        settings = ToolexSettings(pool=(PoolMember("bm25"), PoolMember("minilm")), depth=6, cap=2, **JUDGES)
+        record = requests.define(site, AnnotationRequest("bare@1", "2", settings, max_cost=500.0))
+        run_here(site, record.id)
+        for name, step in (("One", 1), ("Two", 2)):
+            file = home.parent / f"{name}.trec"
+            file.write_text(_run(parent, ids, step))
+            checked = check_run(site, file, "bare@1")
+            submit_run(site, checked, file, SubmissionMetadata(retriever=name), publish=True)
+        use_site(site)
+        yield Expanded(site, server, record.id)
+        use_site(None)
+        durable.close_job_client(site)
+        site.database.close()
+
+
+def _run(parent: Any, ids: list[str], step: int) -> str:
+    """A run that ranks every ``step``-th tool by its place in the library."""
+    tools = parent.tools["tool_id"].to_list()[::step]
+    return "".join(f"{query} Q0 {tool} {n} {1 / n:.6f} t\n" for query in ids for n, tool in enumerate(tools, start=1))
+
+
+def said(app: AppTest) -> str:
+    parts = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info, *app.success, *app.warning, *app.error]
+    return "\n".join(str(element.value) for element in parts).replace("\\", "")
+
+
+def sound(app: AppTest) -> AppTest:
+    assert not app.exception, app.exception
+    return app
+
+
+def fresh(**query: str) -> AppTest:
+    """Another reader who opens the page."""
+    return sound(open_page(AppTest.from_file(str(APP), default_timeout=60), "annotate", **query))
+
+
+def labels(app: AppTest) -> list[str]:
+    return [button.label for button in app.button]
+
+
+@pytest.fixture
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No language model can be asked but at the site's own server."""
+    for names in KEY_VARIABLES.values():
+        for name in names:
+            monkeypatch.delenv(name, raising=False)
+
+
+def test_the_form_says_what_it_takes_and_which_keys_are_missing(
+    expanded: Expanded, no_keys: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    app = fresh(an_benchmark="bare@1")
+    text = said(app)
+    assert "set DEEPSEEK_API_KEY" in text and "its key is set (ANTHROPIC_API_KEY)" in text
+    assert "asked at the server of EQUIRANK_LLM_BASE_URL" in text, "of gpt-4o-mini"
+    assert SECRET not in text and SECRET not in str(app._tree)
+    assert app.text_input(key="an_version").placeholder == "3", "version 2 is made"
+    assert "which needs the hub, a GPU" in text, "of the paper's retriever"
+    assert app.button(key="an_start").disabled and not app.button(key="an_batch").disabled
+    table = app.dataframe[0].value
+    assert table["Stage"].tolist() == ["Decompose", "Verify", "Audit", "All"]
+    assert table["Questions"].iloc[0] == "5"
+    app.number_input(key="an_cost").set_value(0.01).run()
+    assert "is above the budget of $0.01" in said(sound(app))
+    app.text_input(key="an_verify").set_value("no provider").run()
+    assert "does not name a language model" in said(sound(app)) and "Start" not in labels(app)
+
+
+def test_a_judge_without_a_price_needs_no_budget_in_dollars(expanded: Expanded, no_keys: None) -> None:
+    app = fresh(**ASKED | {"an_verify": "openai/unpriced"})
+    text = said(app)
+    assert "A price that is not known here" in text and "EQUIRANK_LLM_PRICES" in text
+    assert app.button(key="an_start").disabled
+    app.number_input(key="an_cost").set_value(0.0).run()
+    assert not sound(app).button(key="an_start").disabled
+
+
+def test_a_link_restores_the_form_and_a_taken_version_is_refused_in_words(expanded: Expanded) -> None:
+    app = fresh(**ASKED | {"an_version": "2", "an_rule_verify": "function_only", "an_cap": "7"})
+    assert app.segmented_control(key="an_rule_verify").value == "function_only"
+    assert "whatever inputs it needs" in said(app) and app.number_input(key="an_cap").value == 7
+    app.button(key="an_start").click().run()
+    assert "bare@2 is stored" in sound(app).error[0].value.replace("\\", "")
+    assert len(following.list_annotations(expanded.site)) == 1, "nothing was written down"
+
+
+def test_start_cancel_and_go_on(expanded: Expanded) -> None:
+    app = fresh(**ASKED | {"an_version": "4"})
+    app.button(key="an_start").click().run()
+    annotation = sound(app).query_params["expansion"]
+    assert list(app.query_params) == ["expansion"]
+    progress = following.look(expanded.site, annotation)
+    assert (progress.state, progress.record.max_cost, progress.parent) == (JobState.WAITING, 5.0, "bare@1")
+    assert "bare@1 → 4" in said(app) and "No worker is running" in said(app)
+    app.button(key=f"an_cancel_{annotation}").click().run()
+    assert following.look(expanded.site, annotation).state is JobState.CANCELLED
+    app = fresh(expansion=annotation)
+    assert "It was cancelled" in said(app)
+    app.button(key=f"an_go_{annotation}").click().run()
+    assert following.look(expanded.site, annotation).state is JobState.WAITING
+    requests.cancel(expanded.site, annotation)
+    listed = fresh(an_benchmark="bare@1").dataframe[-1].value
+    assert listed[["New version", "State"]].values.tolist() == [["bare@4", "cancelled"], ["bare@2", "done"]]
+
+
+def test_a_budget_that_is_used_up_can_be_raised(expanded: Expanded) -> None:
+    settings = ToolexSettings(pool=(PoolMember("bm25"),), depth=3, **JUDGES)
+    record = requests.define(expanded.site, AnnotationRequest("bare@1", "5", settings, max_calls=0, max_cost=0.001))
+    requests.start(expanded.site, record.id)
+    work_here(expanded.site, following.job_id_of(record.id))
+    app = fresh(expansion=record.id)
+    assert "It stopped." in app.error[0].value and "budget" in app.error[0].value
+    app.button(key=f"an_budget_{record.id}").click().run()
+    app.number_input(key="an_new_cost").set_value(40.0)
+    app.number_input(key="an_new_calls").set_value(900)
+    # Here every click draws the whole page, and the dialog is there only after a click on what opens it.
+    app.button(key=f"an_budget_{record.id}").click()
+    app.button(key="an_new_budget").click().run()
+    progress = following.look(expanded.site, record.id)
+    assert (progress.record.max_cost, progress.record.max_calls) == (40.0, 900)
+    assert progress.state is JobState.WAITING
+    requests.cancel(expanded.site, record.id)
+
+
+def test_a_round_of_a_batch_is_downloaded_and_answered(expanded: Expanded, tmp_path: Path) -> None:
+    settings = ToolexSettings(
+        pool=(PoolMember("bm25"),), depth=3, retry_temperature=0.5, decompose_tokens=999, **JUDGES
+    )
+    record = requests.define(expanded.site, AnnotationRequest("bare@1", "6", settings))
+    file = tmp_path / "round.jsonl"
+    exported = batch.export_round(expanded.site, record.id, file)
+    app = fresh(expansion=record.id)
+    assert f"{exported.pending} questions wait in a file" in said(app)
+    assert [button.label for button in app.get("download_button")] == ["Batch file"]
+    answers = tmp_path / "answers.jsonl"
+    answer_batch(file, answers, LabelJudge(demo("tools")))
+    app.file_uploader[0].set_value(("answers.jsonl", answers.read_bytes(), "application/x-ndjson")).run()
+    progress = following.look(expanded.site, record.id)
+    assert progress.state is JobState.WAITING and len(progress.record.answers) == 1
+    requests.cancel(expanded.site, record.id)
+
+
+def test_what_was_found_is_shown_part_by_part(expanded: Expanded) -> None:
+    app = fresh(expansion=expanded.done)
+    assert "valid combinations a query** instead of one" in said(app)
+    before_after = app.dataframe[0].value
+    assert before_after.columns.tolist() == ["Over all queries", "bare@1", "bare@2"]
+    cells = dict(zip(before_after["Over all queries"], before_after["bare@2"], strict=True))
+    assert cells["Queries"] == "5" and int(cells["Queries cut off at the cap"]) > 0
+    with expanded.site.database.reading() as session:
+        made = benchmarks.get(session, "bare@2")
+    assert cells["Valid combinations"] == str(made.combinations)
+    verdicts = said(fresh(expansion=expanded.done, an_show="Verdicts"))
+    assert "candidates were accepted" in verdicts
+    pool = fresh(expansion=expanded.done, an_show="Pool")
+    assert "were found by a single retriever" in said(pool)
+    assert pool.dataframe[0].value["Retriever"].tolist() == ["BM25", "MiniLM-L6"]
+    cost = fresh(expansion=expanded.done, an_show="Cost and settings")
+    assert cost.dataframe[0].value["Stage"].tolist() == ["Decompose", "Verify", "Audit"]
+
+
+def test_queries_that_need_a_look_are_listed_with_links(expanded: Expanded) -> None:
+    app = fresh(expansion=expanded.done, an_show="Queries")
+    truncated, failed = app.dataframe[0].value, app.dataframe[1].value
+    assert all(link.startswith("/queries?q_benchmark=bare%402&q_query=") for link in truncated["Open"])
+    assert (truncated["Combinations there are"].astype(int) > 3).any()
+    assert failed["Stage"].tolist() == ["Verify"] and failed["Judge"].tolist() == ["openai/verifier"]
+    assert "1 question has no valid answer (1 in Verify). Each counts as no." in [one.label for one in app.expander]
+    # A version never changes: the next one asks just these.
+    app.button(key=f"an_next_{expanded.done}").click().run()
+    other = following.look(expanded.site, sound(app).query_params["expansion"])
+    assert other.record.version == "3" and other.record.retry_failed and other.state is JobState.WAITING
+    requests.cancel(expanded.site, other.record.id)
+
+
+def test_stored_runs_are_scored_against_the_new_version(expanded: Expanded) -> None:
+    app = fresh(expansion=expanded.done, an_show="Runs")
+    assert sorted(app.dataframe[0].value["Retriever"]) == ["One", "Two"]
+    assert "No public run is scored on this version yet" in said(app)
+    app.button(key=next(b.key for b in app.button if b.label.startswith("Score 2 runs"))).click().run()
+    text = said(sound(app))
+    assert "2 runs are now scored on bare@2" in text and "Nothing to re-score" in text
+    lifts = app.dataframe[0].value
+    assert lifts["Documents"].tolist() == ["shortest", "short", "long", "longest"] and {"One", "Two"} <= set(lifts)
+    pool = fresh(expansion=expanded.done, an_show="Pool")
+    without = pool.dataframe[1].value
+    assert without.columns.tolist() == ["Run", "New", "without BM25", "without MiniLM-L6"]
+
+
+def test_an_unknown_expansion_says_so(expanded: Expanded) -> None:
+    app = fresh(expansion="nothing<b>")
+    assert app.title[0].value == "No such expansion"
+    app.button(key="an_back").click().run()
+    assert sound(app).title[0].value == "Annotate"
+
+
+def test_a_site_without_benchmarks_says_what_to_do(bare_site: Site) -> None:
+    assert "equirank benchmark import" in said(fresh())
+
+
+def test_the_next_version_is_one_more_than_the_highest_number(expanded: Expanded) -> None:
+    with expanded.site.database.reading() as session:
+        records = benchmarks.list_records(session)
+    by_name = {record.name: record for record in records}
+    assert next_version(by_name["bare@1"], records) == "3"
+    assert next_version(by_name["tooleq@published"], records) == "2"
+
+
+@pytest.mark.parametrize(
+    ("cost", "words"),
+    [(None, "unknown"), (0.0, "$0.00"), (0.00001, "under $0.0001"), (0.0042, "$0.0042"), (1234.5, "$1\u202f234.50")],
+)
+def test_money_is_never_rounded_to_nothing(cost: float | None, words: str) -> None:
+    assert dollars(cost) == words
+
+
+def accepted_at(rates: list[float]) -> pl.DataFrame:
+    rows = [("judge/one", rank, 100, round(100 * rate), 0, rate) for rank, rate in enumerate(rates, start=1)]
+    schema = ["judge", "rank", "judged", "accepted", "unanswered", "rate"]
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def test_acceptance_says_whether_the_pool_is_deep_enough() -> None:
+    assert "a greater depth is worth its price" in acceptance_sentence(accepted_at([0.3] * 8))
+    assert "little is missed" in acceptance_sentence(accepted_at([0.9, 0.5, 0.2, 0.1, 0.0, 0.0, 0.0, 0.0]))
+    figure = acceptance_lines(accepted_at([0.5, 0.25]), Ground.LIGHT)
+    assert list(figure.data[0].x) == [1, 2] and list(figure.data[0].y) == [50.0, 25.0]
+
+
+def test_the_run_that_hangs_most_on_one_retriever_is_named() -> None:
+    changes = pl.DataFrame(
+        {
+            "member": ["bm25", "bm25", "minilm", "minilm"],
+            "run": ["A*", "B", "A*", "B"],
+            "new": [0.5, 0.6, 0.5, 0.6],
+            "without": [0.5, 0.6, 0.4, 0.59],
+            "change": [0.0, 0.0, -0.1, -0.01],
+        }
+    )
+    assert without_sentence(changes) == "**A\\*** loses most: −10.0 points without MiniLM\\-L6."
+    table = without_table(changes)
+    assert table.row(0) == ("B", "60.0", "0.0", "−1.0")
+    assert table.columns[2:] == ["without BM25", "without MiniLM-L6"]
