@@ -73,9 +73,11 @@ class BatchWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the last file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        try:
+            self._close()
+        except JudgeError:
+            if error is None:  # else the first error tells more
+                raise
 
     @property
     def pending(self) -> int:
@@ -115,8 +117,7 @@ class BatchWriter:
         self._written.add(question.key)
 
     def _next_part(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        self._close()
         number = len(self.parts) + 1
         path = self._path if number == 1 else self._path.with_name(f"{self._path.stem}.{number}{self._path.suffix}")
         try:
@@ -125,3 +126,13 @@ class BatchWriter:
             raise JudgeError(f"{path} cannot be written: {error.strerror}") from None
         self.parts.append(path)
         self._lines = self._bytes = 0
+
+    def _close(self) -> None:
+        """Close the file, which writes the rest of it."""
+        file, self._file = self._file, None
+        if file is None:
+            return
+        try:
+            file.close()
+        except OSError as error:
+            raise JudgeError(f"{self.parts[-1]} cannot be written: {error.strerror}") from None

@@ -112,7 +112,7 @@ class BatchAnswers:
             self._asked.add(key)
             place = self._index.get(key)
             if place is not None and not isinstance(known, Answer):
-                outcomes[key] = self._imported(question, place, check, calls, kept)
+                outcomes[key] = self._imported(question, place, check, calls, kept, told=not first)
             elif known is not None:
                 self._known += place is not None and first
                 outcomes[key] = known
@@ -172,6 +172,8 @@ class BatchAnswers:
         check: Check | None,
         calls: list[tuple[PlannedCall, EndedCall]],
         kept: list[StoredOutcome],
+        *,
+        told: bool,
     ) -> Outcome:
         offset, number = place
         self._file.seek(offset)
@@ -179,18 +181,18 @@ class BatchAnswers:
         line = _object(raw)
         usage = self._usage(question, line)
         value: dict[str, Any] | None = None
-        reason = ""
+        reason = kind = ""
         try:
             text, finish = _completion(line)
         except _ProviderError as error:
-            reason = redacted(str(error))
-            self._problem(number, "error", reason)
+            reason, kind = redacted(str(error)), "error"
         else:
             try:
                 value = parsed_answer(question, text, finish, check)
             except InvalidAnswer as problem:
-                reason = redacted(f"no valid answer: {problem}")
-                self._problem(number, "invalid", reason)
+                reason, kind = redacted(f"no valid answer: {problem}"), "invalid"
+        if reason and not told:
+            self._problem(number, kind, reason)
         key = question.key
         # The same line is the same call, however often the file is read.
         call_id = "batch-" + hashlib.sha256(self._budget.scope.encode() + b"\n" + raw).hexdigest()[:32]

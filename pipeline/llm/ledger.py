@@ -29,7 +29,7 @@ class Ledger:
         self._waiting: list[_Write] = []
         self._writer: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
-        #: Calls that were recorded as sent and have no recorded end.
+        #: Calls that were recorded as sent and have not ended.
         self.open_calls = 0
 
     async def reserve(self, call: PlannedCall) -> bool:
@@ -73,6 +73,9 @@ class Ledger:
                 )
             except BaseException as error:
                 for write in batch:
+                    if write.ended is not None:
+                        # It has ended, though the store still counts it at its worst: nobody is to wait for it.
+                        self.open_calls -= 1
                     if not write.future.done():
                         write.future.set_exception(
                             error if isinstance(error, Exception) else RuntimeError("the writing was cancelled")

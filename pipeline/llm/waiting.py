@@ -16,7 +16,7 @@ def wait_seconds(tries: int, first: float, longest: float, retry_after: float | 
     Args:
         tries: how many tries failed so far, from 1.
         first, longest: bounds of the exponential part, in seconds.
-        retry_after: what the provider asked for, None if nothing.
+        retry_after: what the provider asked for, of ``parse_retry_after``; None if nothing.
         jitter: source of chance.
     """
     ceiling = min(longest, first * 2.0 ** min(tries - 1, 30))
@@ -24,11 +24,11 @@ def wait_seconds(tries: int, first: float, longest: float, retry_after: float | 
     if retry_after is None:
         return wait
     # A little later than asked, and not all at once.
-    return max(wait, min(retry_after, LONGEST_RETRY_AFTER) + 0.1 * first * jitter.random())
+    return max(wait, retry_after + 0.1 * first * jitter.random())
 
 
 def parse_retry_after(value: str | None) -> float | None:
-    """Seconds of a ``Retry-After`` header: a number or a date; None when it is neither or absent."""
+    """Seconds of a ``Retry-After`` header, ``LONGEST_RETRY_AFTER`` at most; None without a number or a date."""
     if not value:
         return None
     try:
@@ -36,9 +36,9 @@ def parse_retry_after(value: str | None) -> float | None:
     except ValueError:
         try:
             when = parsedate_to_datetime(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         if when.tzinfo is None:
             when = when.replace(tzinfo=UTC)
         seconds = (when - datetime.now(UTC)).total_seconds()
-    return max(0.0, seconds) if seconds == seconds else None
+    return min(max(0.0, seconds), LONGEST_RETRY_AFTER) if seconds == seconds else None

@@ -110,6 +110,9 @@ def test_whatever_is_wrong_with_an_answers_file_is_said_by_line(answers, tmp_pat
     ]
     assert (report.lines, report.accepted, report.missing) == (11, 1, 1)
     assert "too late" in report.problems[2].message and "slow down" in report.problems[6].message
+    # Asked again in another part of the work, a bad line is no second problem.
+    assert isinstance(importing.ask([question("invalid")], check=check)[0], Failure)
+    assert importing.report() == report
     # What failed is exported again on request only, and a good answer puts it right.
     assert export(answers, tmp_path / "second.jsonl", texts)[0].pending == 1
     assert export(answers, tmp_path / "second.jsonl", texts, retry_failed=True)[0].pending == 6
