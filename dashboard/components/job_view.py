@@ -23,6 +23,7 @@ from dashboard.components.run_detail import (
 from dashboard.components.untrusted import plain
 from dashboard.components.worker_state import is_alive, known_workers, show_workers
 from dashboard.current_site import the_site
+from pipeline.formats.method_labels import method_title
 from pipeline.jobs import job_client
 from pipeline.jobs.job_client import Job, JobState
 from pipeline.jobs.progress import STAGES, JobProgress, LogLine
@@ -41,7 +42,6 @@ STATE_WORDS = {
     JobState.CANCELLED: "cancelled",
     JobState.ANSWERS: "waiting for answers",
 }
-METHOD_WORDS = {"full-doc": "full-doc", "sub-query": "sub-query", "adapter": "adapter"}
 
 
 def job_title(job: Job) -> str:
@@ -53,13 +53,14 @@ def method_words(job: Job) -> str:
     """The method, and of an adapter what it learns where that is more than the one label."""
     method = job.request.method
     every = method == "adapter" and job.request.positives == "equivalents"
-    return METHOD_WORDS.get(method, method) + (", every valid tool" if every else "")
+    return method_title(method) + (", every valid tool" if every else "")
 
 
 def job_options(job: Job) -> str:
     """What was asked for beside model and benchmark, in a line."""
     request = job.request
-    said = [METHOD_WORDS.get(request.method, request.method), f"preset {request.preset}"]
+    said = [method_title(request.method) + (f" {request.method_preset}" if request.method_preset else "")]
+    said.append(f"encoded as the {'model card says' if request.preset == 'card' else 'papers did'}")
     if request.method == "adapter":
         said.append("learns every valid tool" if request.positives == "equivalents" else "learns the one label")
     if request.instruction:

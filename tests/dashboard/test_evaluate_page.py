@@ -252,7 +252,7 @@ def test_the_list_of_jobs(jobs_site: Site, app: AppTest) -> None:
     first = job_client.submit(jobs_site, BM25)
     job_client.submit(jobs_site, replace(BM25, method="sub-query", person="", publish=True))
     sound(open_page(app, "jobs"))
-    assert app.dataframe[0].value[["Model", "Method", "State"]].values.tolist() == [["BM25", "full-doc", "waiting"]]
+    assert app.dataframe[0].value[["Model", "Method", "State"]].values.tolist() == [["BM25", "Full-Doc", "waiting"]]
     assert "No worker is running" in said(app)
     app.button(key=f"jobs_cancel_{first}").click().run()
     assert job_client.job(jobs_site, first).state is JobState.CANCELLED
