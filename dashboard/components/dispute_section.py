@@ -12,6 +12,7 @@ from dashboard.charts.layout import shortened
 from dashboard.components.failures import show
 from dashboard.components.numbers import NONE, day, whole
 from dashboard.components.run_detail import text_table
+from dashboard.components.untrusted import plain
 from pipeline.jobs.labels.disputes import list_disputes, resolve_dispute, upheld_lines
 from pipeline.jobs.site import Site
 from store.access.disputes import LONGEST_REASON, DisputeRecord
@@ -19,6 +20,8 @@ from store.errors import StoreError
 from store.records import BenchmarkRecord
 
 _QUERY = 110
+#: Disputes with a form at a time.
+_MOST = 20
 
 
 def dispute_section(site: Site, record: BenchmarkRecord) -> None:
@@ -45,8 +48,10 @@ def dispute_section(site: Site, record: BenchmarkRecord) -> None:
         f"**{whole(len(waiting))} {'waits' if len(waiting) == 1 else 'wait'} for a decision.** Nothing here changes "
         "this version: what is upheld is listed for the next one."
     )
-    for dispute in waiting:
+    for dispute in waiting[:_MOST]:
         one_dispute(site, record, dispute, texts.get(dispute.query_id) or dispute.query_id, names)
+    if len(waiting) > _MOST:
+        st.caption(f"The latest {whole(_MOST)} are shown; the others follow as these are decided.")
     if decided:
         text_table(
             decided_table(decided, texts, names), key=f"dis_decided_{record.id}", label="Decided disputes", most_rows=10
@@ -66,7 +71,9 @@ def one_dispute(
     """A dispute that waits, with the form that decides it."""
     key = f"dis_{dispute.id}"
     with st.container(border=True, gap="xsmall"):
-        st.text(f"{shortened(query, _QUERY)}\n{claim(dispute, names)}\n{signed(dispute)}")
+        st.markdown(f"**{plain(claim(dispute, names))}**")
+        st.text(signed(dispute))
+        st.caption(f"Query: {plain(shortened(query, _QUERY))}")
         with st.form(key, border=False):
             words = st.text_input("Decision, in one sentence", max_chars=LONGEST_REASON, key=f"{key}_words")
             with st.container(horizontal=True, gap="small"):
@@ -94,7 +101,8 @@ def claim(dispute: DisputeRecord, names: Mapping[str, str | None]) -> str:
     """What is claimed, in words."""
     tools = " + ".join(names.get(tool) or tool for tool in dispute.tool_ids)
     about = "as a combination" if dispute.position is None else f"for sub-query {dispute.position + 1}"
-    return f"{tools} {about} is said to be {'valid' if dispute.claimed_valid else 'not valid'}."
+    said, stored = ("valid", "not valid") if dispute.claimed_valid else ("not valid", "valid")
+    return f"“{tools}” {about}: {said}, though the verdict is {stored}"
 
 
 def signed(dispute: DisputeRecord) -> str:
@@ -109,7 +117,7 @@ def decided_table(
     return pl.DataFrame(
         {
             "Decision": [one.state for one in decided],
-            "Verdict": [claim(one, names) for one in decided],
+            "Claim": [claim(one, names) for one in decided],
             "Query": [shortened(texts.get(one.query_id) or one.query_id, _QUERY) for one in decided],
             "Why disputed": [one.reason for one in decided],
             "Why decided so": [one.resolution or NONE for one in decided],

@@ -16,6 +16,7 @@ from store.settings import Settings
 from store.validation_models import ReviewerRole
 from tests.e2e.conftest import Served
 from tests.e2e.pages import open_page, settle
+from tests.started_home import copy_home
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -45,8 +46,9 @@ class Reviewed:
 
 
 @pytest.fixture
-def reviewed(new_site: Callable[..., Served]) -> Generator[Reviewed]:
+def reviewed(new_site: Callable[..., Served], started: Settings) -> Generator[Reviewed]:
     served = new_site()
+    copy_home(started, served.home)
     with served.running():
         site = open_site(Settings(home=served.home))
         with site.database.reading() as session:
