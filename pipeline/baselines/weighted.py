@@ -18,8 +18,8 @@ from pipeline.baselines.raw_fields import raw_fields
 from pipeline.benchmark import Benchmark
 from pipeline.mftr.dense_fields import encode_fields
 from pipeline.mftr.field_scores import FieldScorer
-from pipeline.mftr.fields import QueryFields, ToolFields, query_fields, tool_fields
-from pipeline.mftr.learned_parameters import LearnedFolds
+from pipeline.mftr.fields import QueryFields, ToolFields, compared_fields, query_fields, tool_fields
+from pipeline.mftr.learned_parameters import LearnedFolds, negative_weight_notes
 from pipeline.mftr.lexical_fields import Bm25Fields
 from pipeline.mftr.negatives import hard_negatives
 from pipeline.mftr.schema import RewrittenQuery, StandardizedTool, original_query
@@ -61,6 +61,7 @@ class WeightedRun:
         learned: the weights of each fold.
         contract_hash: of the retriever, the settings and what was compared.
         query_ms: milliseconds a query, for field scores and their sum; encoding is not counted.
+        notes: for readers of the results.
     """
 
     run: Run
@@ -68,6 +69,7 @@ class WeightedRun:
     learned: LearnedFolds
     contract_hash: str
     query_ms: float | None
+    notes: tuple[str, ...]
 
 
 def field_inputs(
@@ -176,4 +178,5 @@ def retrieve_weighted(
     base_hash = inputs.settings.contract_hash(model.contract(preset).hash)
     compared = f"equirank ablation 1\n{base_hash}\n{variant.key}\n{variant.documents}\n{variant.queries}"
     identity = hashlib.sha256(compared.encode()).hexdigest()
-    return WeightedRun(rankings.run(inputs.target), inputs.target, learned, identity, milliseconds)
+    notes = negative_weight_notes(learned, compared_fields(inputs.tools, inputs.queries))
+    return WeightedRun(rankings.run(inputs.target), inputs.target, learned, identity, milliseconds, notes)

@@ -155,7 +155,7 @@ def score(
                 "scores": scores_json(summary),
                 "weight_shares": found.learned.shares,
                 "efficiency": found.efficiency,
-                "notes": list(work.read.notes),
+                "notes": [*work.read.notes, *found.notes],
                 "file": None if out is None else str(out),
             }
         )
@@ -169,7 +169,7 @@ def score(
         typer.echo(_shares(found.learned))
         if out is not None:
             typer.echo(f"wrote {out}")
-        work.print_notes()
+        work.print_notes(found.notes)
 
 
 def ablate(
@@ -243,8 +243,8 @@ class _Work:
         self.read: ReadTexts = read_texts(self.content, standardized, rewritten)
         self.cache = embedding_cache(self.site)
 
-    def print_notes(self) -> None:
-        for note in self.read.notes:
+    def print_notes(self, more: tuple[str, ...] = ()) -> None:
+        for note in (*self.read.notes, *more):
             typer.echo(f"note: {note}")
 
 

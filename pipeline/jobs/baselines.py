@@ -180,7 +180,7 @@ def _variant(row: Variant, inputs: Inputs, common: dict[str, Any]) -> Outcome:
         "dimension": inputs.model.entry.dimension,
         "parameters": inputs.model.entry.parameters,
     }
-    notes = (f"{row.label} of the MFTR paper's Table 3.",)
+    notes = (f"{row.label} of the MFTR paper's Table 3.", *weighed.notes)
     return Outcome(weighed.run, weighed.target, _costs(cost), notes)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.mftr.field_kernels import best_of_texts
-from pipeline.mftr.fields import QueryFields, ToolFields
+from pipeline.mftr.fields import QueryFields, ToolFields, compared_fields
 from pipeline.mftr.schema import Field
 from pipeline.retrieval.contract import Contract, PromptedText
 from pipeline.retrieval.dense import Encoded, encode_both
@@ -116,24 +116,21 @@ def dense_texts(tools: ToolFields, queries: QueryFields, contract: Contract) -> 
     Parameters are the longest part of many corpora, and original queries have no arguments: nothing would be compared
     with them, and they are not encoded.
     """
-    compared = [field for field in Field if _compared(tools, queries, field)]
+    compared = compared_fields(tools, queries)
     return DenseTexts(
         [contract.document(text) for field in compared for text in tools[field].texts],
         [contract.query(text) for field in compared for text in queries[field].texts],
     )
 
 
-def _compared(tools: ToolFields, queries: QueryFields, field: Field) -> bool:
-    return bool(tools[field].texts) and bool(queries[field].texts)
-
-
 def dense_fields(tools: ToolFields, queries: QueryFields, documents: Encoded, needs: Encoded) -> DenseFields:
     """From the embeddings of ``dense_texts``."""
     embeddings: dict[Field, FieldEmbeddings] = {}
+    compared = compared_fields(tools, queries)
     tool_end = query_end = 0
     for field in Field:
         tool_start, query_start = tool_end, query_end
-        if _compared(tools, queries, field):
+        if field in compared:
             tool_end += len(tools[field].texts)
             query_end += len(queries[field].texts)
         embeddings[field] = FieldEmbeddings(

@@ -160,3 +160,8 @@ def _once(records: Iterable[_Record], key: str, table: IdTable, what: str) -> di
             f"{quote(names[unknown[0]])}; check that the file belongs to it."
         )
     return found
+
+
+def compared_fields(tools: ToolFields, queries: QueryFields) -> list[Field]:
+    """The fields of which both sides have texts; nothing is compared in the others."""
+    return [field for field in Field if tools[field].texts and queries[field].texts]

@@ -84,6 +84,22 @@ def weight_shares(weights: tuple[float, float, float, float]) -> tuple[float, fl
     return (weights[0] / total, weights[1] / total, weights[2] / total, weights[3] / total)
 
 
+def negative_weight_notes(learned: LearnedFolds, fields: Sequence[Field]) -> tuple[str, ...]:
+    """A sentence on weights below 0, for readers of the results; none where there are none.
+
+    Args:
+        learned: what ranks.
+        fields: those that queries and tools both have; the weight of another changes no ranking.
+    """
+    below = {field: sum(fold.weights[place] < 0 for fold in learned.folds) for place, field in enumerate(Field)}
+    said = [f"that of {field.value} in {below[field]} of {len(learned.folds)}" for field in fields if below[field]]
+    if not said:
+        return ()
+    return (
+        f"Some weights are below 0 ({', '.join(said)} folds): there, a tool that matches the field better ranks lower.",
+    )
+
+
 def mean_of_fields(queries: int, fields: Sequence[Field] = tuple(Field)) -> LearnedFolds:
     """The plain mean of some fields for all queries: nothing is learned and nothing charged."""
     share = 1.0 / len(fields)

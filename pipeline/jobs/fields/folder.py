@@ -152,7 +152,7 @@ def retrieve_fields(
             progress=progress,
         )  # fmt: skip
         efficiency = _efficiency(found.efficiency)
-        return Retrieval(found.run, found.target, settings.contract_hash(contract.hash), efficiency, ()), tag
+        return Retrieval(found.run, found.target, settings.contract_hash(contract.hash), efficiency, found.notes), tag
     inputs = Inputs(
         benchmark, model, request.preset, request.instruction, request.depth, tools, queries,
         method_settings(method, options.preset) if method.needs.fields else None, method_preset=options.preset,

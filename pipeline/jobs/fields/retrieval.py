@@ -101,10 +101,8 @@ def rank(
     found = rank_fields(
         scored, evaluation.model, settings, learned, target, depth, progress=progress, cancelled=cancelled
     )
-    costs = costs_of(site, sources)
-    return FieldRanking(
-        found.run, target, learned, {**found.efficiency, **costs}, source_notes(site, evaluation, sources)
-    )
+    notes = source_notes(site, evaluation, sources) + found.notes
+    return FieldRanking(found.run, target, learned, {**found.efficiency, **costs_of(site, sources)}, notes)
 
 
 def _scored(

@@ -8,8 +8,8 @@ from typing import Any
 
 from pipeline.mftr.dense_fields import dense_fields, dense_texts
 from pipeline.mftr.field_scores import FieldScorer
-from pipeline.mftr.fields import QueryFields, ToolFields
-from pipeline.mftr.learned_parameters import LearnedFolds
+from pipeline.mftr.fields import QueryFields, ToolFields, compared_fields
+from pipeline.mftr.learned_parameters import LearnedFolds, negative_weight_notes
 from pipeline.mftr.lexical_fields import Bm25Fields
 from pipeline.mftr.search import search
 from pipeline.mftr.settings import MftrSettings
@@ -135,4 +135,5 @@ def rank_fields(
         device=", ".join(scored.devices) or processor(),
     )
     efficiency = {**cost.as_json(), "aggregation_ms": aggregation}
-    return FieldRanking(rankings.run(target), target, learned, efficiency, ())
+    notes = negative_weight_notes(learned, compared_fields(scored.scorer.tools, scored.scorer.queries))
+    return FieldRanking(rankings.run(target), target, learned, efficiency, notes)

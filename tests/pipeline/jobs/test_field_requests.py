@@ -194,10 +194,10 @@ def test_imported_weights_rank_the_queries_of_their_folds_and_fit_nothing_else(s
         for number, query in enumerate(field_texts.original_queries(small_benchmark()))
     ]
     queries = field_texts.store_queries(site, plain.version.id, target, asked, imported).id
-    # The even queries by description alone, the odd ones by nothing.
+    # The even queries by description alone, the odd ones by what does not match it; no query has arguments.
     folds = tuple(
         mftr.FoldParameters(number, weights, tau=0.3, alpha=15.0, required_penalty=0.0, optional_penalty=0.0)
-        for number, weights in enumerate([(1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)])
+        for number, weights in enumerate([(1.0, 0.0, 0.0, 0.0), (-1.0, -1.0, 0.0, 0.0)])
     )
     key = (plain.version.id, plain.contract.hash, tools, queries, {}, ParameterSource.IMPORTED)
     weights = mftr.ParameterSet(mftr.parameter_set_id(*key, folds), *key, 2, folds)
@@ -211,6 +211,7 @@ def test_imported_weights_rank_the_queries_of_their_folds_and_fit_nothing_else(s
     with site.database.reading() as session:
         run = runs.get(session, measuring.measure(site, evaluation))
     assert run.trained_on_benchmark == "unknown" and any("imported" in note for note in run.notes)
+    assert any("below 0 (that of description in 1 of 2 folds)" in note for note in run.notes), run.notes
     assert run.ranking_artifact is not None
     best = site.artifacts.get_frame(run.ranking_artifact).group_by("query_id").agg(pl.col("score").max())
     scores = dict(best.select("query_id", "score").iter_rows())

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pipeline.errors import MftrError
@@ -14,6 +15,7 @@ from pipeline.mftr.learned_parameters import (
     LearnedParameters,
     learned_json,
     mean_of_fields,
+    negative_weight_notes,
     parse_learned,
     published_folds,
     read_learned,
@@ -106,6 +108,14 @@ def test_shares_and_their_guard() -> None:
     assert weight_shares((0, 0, 0, 0)) is None
     one, two = LearnedParameters((1, 0, 0, 1)), LearnedParameters((3, 0, 0, -1))
     assert LearnedFolds((one, two), mean_of_fields(0).fold_of).shares == (1.0, 0.0, 0.0, 0.0)
+
+
+def test_weights_below_0_are_told_by_field_and_fold() -> None:
+    rows = ((-1.0, -1.0, 0.0, 2.0), (0.5, -1.0, 0.0, -0.1), (-0.5, 1.0, 0.0, 3.0))
+    learned = LearnedFolds(tuple(LearnedParameters(row) for row in rows), np.zeros(4, dtype=np.int64))
+    (note,) = negative_weight_notes(learned, [Field.DESCRIPTION, Field.RESPONSE, Field.EXAMPLES])
+    assert "(that of description in 2 of 3, that of examples in 1 of 3 folds)" in note
+    assert negative_weight_notes(learned, [Field.RESPONSE]) == ()
 
 
 def test_the_plain_mean_of_some_fields() -> None:
