@@ -18,7 +18,7 @@ from dashboard.api.resource import Found, Page, Read
 from dashboard.current_site import the_site
 from pipeline.jobs.pair_gains import pair_gains
 from pipeline.scoring.fine_tuning_pairs import fine_tuning_pairs
-from pipeline.scoring.gain_table import GAIN_TABLE
+from pipeline.scoring.gain_table import GAIN_TABLE, with_sayable_shares
 from store.access import benchmarks, freshness, retrievers, runs
 from store.errors import NotFound
 from store.records import BenchmarkRecord, RunRecord
@@ -125,7 +125,25 @@ def _rows(said: Gains, base: RunRecord, tuned: RunRecord) -> pl.DataFrame:
     }
     columns = [pl.lit(value, dtype=PAIR[name]).alias(name) for name, value in said_of_pair.items()]
     table = gains.table.select(*(pl.col(name).cast(dtype) for name, dtype in GAIN_TABLE.items()))
+    table = with_sayable_shares(table)
     return table.select(*columns, *GAIN_TABLE)
+
+
+_DESCRIBED = {
+    "share": "1 − gain_new / gain_old. Null where the old gain is below half a point or its interval reaches 0, as the "
+    "pages show —: `why_undefined` says why.",
+    "p_old_holm": "Holm's adjustment, like the other two over all scopes of the pair and metric.",
+    "per_query": "Whether the row rests on scores by query; else it has no intervals and no tests.",
+    "pending": "The runs have scores by query, but intervals and tests are not computed. A worker does so for "
+    "fine-tuned runs and their bases only; of other pairs, `equirank compare` says them.",
+}
+
+
+def _row() -> dict[str, Any]:
+    schema = row_schema({**PAIR, **GAIN_TABLE})
+    for name, words in _DESCRIBED.items():
+        schema["properties"][name]["description"] = words
+    return schema
 
 
 READS = (
@@ -144,7 +162,7 @@ READS = (
                 "total": {"type": "integer"},
                 "limit": {"type": "integer"},
                 "offset": {"type": "integer"},
-                "items": {"type": "array", "items": row_schema({**PAIR, **GAIN_TABLE})},
+                "items": {"type": "array", "items": _row()},
             },
         },
     ),

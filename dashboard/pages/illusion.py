@@ -21,7 +21,7 @@ from dashboard.components.theme import ground
 from dashboard.components.untrusted import plain
 from dashboard.pair_reading import PairBoard, PairedRun
 from pipeline.jobs.pair_gains import PairGains
-from pipeline.scoring.gain_table import GAIN_TABLE
+from pipeline.scoring.gain_table import GAIN_TABLE, with_sayable_shares
 from store.records import BenchmarkRecord
 
 PREFIX = "ill_"
@@ -135,7 +135,7 @@ def tables(pairs: list[ShownPair], benchmark: BenchmarkRecord, metric: str, k: i
         text_table(texts, label="Gains, intervals and tests of every pair")
     said = pl.concat(
         [
-            pair.table.select(
+            with_sayable_shares(pair.table).select(
                 base=pl.lit(pair.base.name), base_run=pl.lit(pair.base.id), tuned=pl.lit(pair.tuned.name),
                 tuned_run=pl.lit(pair.tuned.id), **{name: pl.col(name) for name in GAIN_TABLE},
             )

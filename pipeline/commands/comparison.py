@@ -64,17 +64,16 @@ def _print(found: Comparison) -> None:
 def _gain_frame(gains: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
-    from pipeline.scoring.illusion import share_is_meaningful
+    from pipeline.scoring.gain_table import with_sayable_shares
 
     rows = []
-    for row in gains.iter_rows(named=True):
+    for row in with_sayable_shares(gains).iter_rows(named=True):
         cells = {"over": row["domain"] or row["average"], "n": None if row["n"] is None else f"{row['n']:,}"}
         for view in ("old", "new"):
             cells[f"gain {view}"] = _with_interval(row, f"gain_{view}")
             cells[f"p {view}"] = _p(row[f"p_{view}"])
             cells[f"Holm {view}"] = _p(row[f"p_{view}_holm"])
-        said = row["share"] is not None and share_is_meaningful(row["gain_old"], row["gain_old_low"])
-        cells["artifact share"] = f"{100 * row['share']:.1f} %".replace("-", "−") if said else "—"
+        cells["artifact share"] = "—" if row["share"] is None else f"{100 * row['share']:.1f} %".replace("-", "−")
         cells["p shrink"] = _p(row["p_shrink"])
         cells["Holm shrink"] = _p(row["p_shrink_holm"])
         rows.append(cells)

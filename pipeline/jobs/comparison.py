@@ -16,7 +16,7 @@ from pipeline.jobs.pair_gains import in_order, pair_gains
 from pipeline.jobs.submission import read_submitted
 from pipeline.run import Order
 from pipeline.scoring.compiled import CompiledBenchmark
-from pipeline.scoring.gain_table import gain_table
+from pipeline.scoring.gain_table import gain_table, with_sayable_shares
 from pipeline.scoring.kernel import METRICS
 from pipeline.scoring.query_changes import query_changes, wins_and_losses
 from pipeline.scoring.scores import score_run
@@ -59,7 +59,7 @@ class Comparison:
             "benchmark": self.benchmark,
             "runs": [self.first, self.second],
             "metric": f"{self.metric}@{self.k}",
-            "gains": self.gains.to_dicts(),
+            "gains": with_sayable_shares(self.gains).to_dicts(),
             "queries": outcomes,
         }
 

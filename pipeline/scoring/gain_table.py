@@ -16,7 +16,7 @@ import polars as pl
 from pipeline.benchmark import Average
 from pipeline.scoring.averages import average_of
 from pipeline.scoring.holm import holm
-from pipeline.scoring.illusion import split_gain
+from pipeline.scoring.illusion import NO_CLEAR_GAIN, share_is_meaningful, split_gain
 from pipeline.scoring.randomization import FLIPS, compare_pairs, gain_change, query_weights
 from pipeline.scoring.randomization import SEED as FLIP_SEED
 from pipeline.scoring.statistics import CONFIDENCE, RESAMPLES, IllusionIntervals, illusion_of, resample_means
@@ -180,6 +180,24 @@ def printed_gain_table(base: pl.DataFrame, tuned: pl.DataFrame, domains: Sequenc
         one, two = before[key], after[key]
         rows.append(_row(*key, one.get("n"), [one["old"], one.get("new"), two["old"], two.get("new")], None))
     return pl.DataFrame(rows, schema=GAIN_TABLE)
+
+
+def with_sayable_shares(table: pl.DataFrame) -> pl.DataFrame:
+    """The table as it is given to readers: a share only where it may be said, see ``share_is_meaningful``.
+
+    Args:
+        table: columns of ``GAIN_TABLE``.
+
+    Returns:
+        The same rows; elsewhere ``share`` and its interval are null and ``why_undefined`` says why.
+    """
+    gains = table.select("gain_old", "gain_old_low").iter_rows()
+    kept = pl.lit(pl.Series([share_is_meaningful(*row) for row in gains], dtype=pl.Boolean))
+    unsaid = ~kept & pl.col("share").is_not_null()
+    return table.with_columns(
+        pl.when(kept).then(pl.col("share", "share_low", "share_high")).name.keep(),
+        why_undefined=pl.when(unsaid).then(pl.lit(NO_CLEAR_GAIN)).otherwise("why_undefined"),
+    )
 
 
 def check_same_queries(first: pl.DataFrame, second: pl.DataFrame) -> None:

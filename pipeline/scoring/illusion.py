@@ -9,6 +9,8 @@ NO_GAIN = 1e-12
 #: Old gains below half a point are too close to zero for a percentage of them: with figures of one decimal, as papers
 #: print them, rounding alone moves the share by 20 points.
 LEAST_GAIN = 0.005
+#: Why a share that can be computed is not said; see ``share_is_meaningful``.
+NO_CLEAR_GAIN = "The gain under one label is near zero or may be zero, so a share of it means nothing."
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from pipeline.commands.comparison import _gain_frame
-from pipeline.scoring.gain_table import GAIN_TABLE
-from pipeline.scoring.illusion import share_is_meaningful, split_gain
+from pipeline.scoring.gain_table import GAIN_TABLE, with_sayable_shares
+from pipeline.scoring.illusion import NO_CLEAR_GAIN, share_is_meaningful, split_gain
 
 
 def test_part_of_the_gain_is_an_artifact():
@@ -65,4 +65,10 @@ def test_the_shell_gives_no_such_percentage_either():
         | {"average": "macro", "gain_old": gain, "gain_old_low": low, "gain_new": 0.038, "share": 1 - 0.038 / gain}
         for gain, low in gains
     ]
-    assert _gain_frame(pl.DataFrame(rows, schema=GAIN_TABLE))["artifact share"].to_list() == ["47.0 %", "—"]
+    table = pl.DataFrame(rows, schema=GAIN_TABLE)
+    assert _gain_frame(table)["artifact share"].to_list() == ["47.0 %", "—"]
+    said = with_sayable_shares(table)
+    assert said["share"].to_list() == [pytest.approx(0.47, abs=0.0005), None]
+    assert said["why_undefined"].to_list() == [None, NO_CLEAR_GAIN]
+    assert said.drop("share", "why_undefined").equals(table.drop("share", "why_undefined"))
+    assert with_sayable_shares(table.clear()).equals(table.clear())
