@@ -1,0 +1,268 @@
+"""``equirank annotate …`` in this process, against a judge on loopback that knows the demo's labels."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from pipeline.benchmark import Benchmark
+from pipeline.cli import app
+from pipeline.errors import ModelError
+from pipeline.formats.benchmark_folder import read_benchmark_folder, write_benchmark_folder
+from pipeline.jobs.annotations import naming
+from pipeline.jobs.first_start import demo_folder, prepared_site
+from store.settings import Settings, get_settings
+from tests.llm_server import Fault, LlmServer, answer_batch
+from tests.pipeline.toolex.demo_judge import LabelJudge, labels_of, stripped
+
+JUDGE = "openai/judge"
+HOW = ("--judge", JUDGE, "--pool", "bm25", "--depth", "8")
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command ended with, as ``pipeline.cli.main`` would say it."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        assert self.code == 0, self.err
+        return json.loads(self.out)
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture(scope="module")
+def skills() -> Benchmark:
+    return read_benchmark_folder(demo_folder("skills"))
+
+
+@pytest.fixture(scope="module")
+def bare(skills: Benchmark) -> Benchmark:
+    """Four queries with much to combine, without anything after their ground truth."""
+    sizes = skills.ground_truth.sort(pl.col("tool_ids").list.len(), descending=True, maintain_order=True)
+    made = stripped(skills, sizes["query_id"].head(4).to_list())
+    return replace(made, info=replace(made.info, slug="bare"))
+
+
+@pytest.fixture(scope="module")
+def folder(bare: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as a benchmark folder."""
+    made = tmp_path_factory.mktemp("folder") / "bare"
+    write_benchmark_folder(bare, made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def prepared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home after the first start."""
+    home = tmp_path_factory.mktemp("prepared") / "home"
+    prepared_site(Settings(home=home)).database.close()
+    return home
+
+
+@pytest.fixture
+def equirank(prepared_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Run]:
+    """Runs ``equirank …`` here, in a home of the test's own."""
+    shutil.copytree(prepared_home, tmp_path / "home")
+    monkeypatch.setenv("EQUIRANK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("EQUIRANK_LLM_PRICES", f"{JUDGE}=1/1")
+
+    def run(*arguments: str) -> Done:
+        get_settings.cache_clear()
+        found = CliRunner().invoke(app, list(arguments))
+        error = found.exception
+        if error is None or isinstance(error, SystemExit):
+            return Done(found.exit_code, found.stdout, found.stderr)
+        code = getattr(error, "exit_code", None)
+        if code is None:
+            raise error  # a traceback for the user
+        return Done(code, found.stdout, f"{found.stderr}error: {error}")
+
+    yield run
+    get_settings.cache_clear()
+
+
+@pytest.fixture
+def judge(skills: Benchmark, monkeypatch: pytest.MonkeyPatch) -> Generator[LlmServer]:
+    with LlmServer(LabelJudge(skills)) as server:
+        monkeypatch.setenv("EQUIRANK_LLM_BASE_URL", server.url)
+        yield server
+
+
+def files_of(made: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted(made.iterdir())}
+
+
+def words_of(said: str) -> str:
+    """Without line breaks, so that a sentence is found however it is folded."""
+    return " ".join(said.split())
+
+
+def test_a_folder_is_expanded_live_and_in_three_rounds_to_the_same_bytes(
+    equirank: Run, judge: LlmServer, skills: Benchmark, bare: Benchmark, folder: Path, tmp_path: Path,
+    prepared_home: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    expected = equirank("annotate", "estimate", "-b", str(folder), *HOW, "--format", "json").json["stages"]
+    assert [stage["stage"] for stage in expected] == ["decompose", "verify", "audit"]
+    cost = sum(stage["expected_cost"] for stage in expected)
+    table = equirank("annotate", "estimate", "-b", str(folder), *HOW).out
+    assert f"{expected[1]['calls']:,}" in table and table.splitlines()[5].startswith("total")
+
+    # A budget of half the estimate is never exceeded, and the same command with a greater one goes on.
+    run = ("annotate", "run", "-b", str(folder), "--version", "2", *HOW)
+    assert "--budget USD" in equirank(*run).err and judge.count == 0
+    half = equirank(*run, "--budget", str(cost / 2))
+    assert half.code == 4 and "equirank annotate run --benchmark bare@1 --version 2 --budget MORE" in half.err, half.err
+    assert "the folder is stored as bare@1" in half.err
+    (listed,) = equirank("annotate", "list", "--format", "json").json
+    assert 0 < listed["cost"] <= cost / 2 and (listed["parent"], listed["version"]) == ("bare@1", "2")
+    done = equirank("annotate", "run", "-b", "bare", "--version", "2", "--budget", "5", "--out", str(tmp_path / "live"))
+    assert done.code == 0, done.err
+    assert "bare@2 is stored" in done.out and "equirank runs rescore --benchmark bare@2" in done.out
+    assert all(count == 1 for count in judge.counts().values()), "what was answered is not asked again"
+    made, written = read_benchmark_folder(tmp_path / "live"), labels_of(skills)
+    ids = set(bare.queries["query_id"])
+    assert made.notes == () and labels_of(made)["subqueries"] == {row for row in written["subqueries"] if row[0] in ids}
+    assert labels_of(made)["equivalents"] <= written["equivalents"]
+    assert len(labels_of(made)["combinations"]) > len(ids)
+    again = equirank("annotate", "run", "-b", "bare@1", "--version", "2", "--format", "json").json
+    assert again["benchmark"]["hash"] == made.content_hash and again["spent"]["calls"] == judge.count
+
+    shutil.rmtree(tmp_path / "home")
+    shutil.copytree(prepared_home, tmp_path / "home")
+    asked = judge.count
+    three_rounds(equirank, LabelJudge(skills), folder, tmp_path)
+    assert files_of(tmp_path / "batch") == files_of(tmp_path / "live") and judge.count == asked
+
+
+def three_rounds(equirank: Run, answer: LabelJudge, folder: Path, tmp_path: Path) -> None:
+    """Export, answer, import, three times; the second answers file is not what one would wish."""
+    batch, answers = tmp_path / "round.jsonl", tmp_path / "answers.jsonl"
+    export = ("annotate", "export-batch", str(batch), "-b", str(folder), "--version", "2")
+    take = ("annotate", "import-batch", str(answers), "-b", "bare", "--version", "2")
+    for number in range(3):
+        written = equirank(*export, *(HOW if number == 0 else ()), "--format", "json").json
+        assert written["files"] == [str(batch)] and written["next"].startswith("equirank annotate import-batch")
+        assert answer_batch(batch, answers, answer) == written["pending"]
+        if number == 1:
+            lines = answers.read_text().splitlines(keepends=True)
+            unknown = json.dumps({**json.loads(lines[0]), "custom_id": "f" * 64}) + "\n"
+            answers.write_text("".join([*lines[:-1], "not json\n", lines[0], unknown]))
+            said = equirank(*take)
+            size = len(lines)
+            assert said.code == 0, said.err
+            assert f"{size - 1:,} new answers" in said.out and "1 question of this round without an answer" in said.out
+            for line, kind in ((size, "malformed"), (size + 1, "duplicate"), (size + 2, "unknown")):
+                assert f"line {line}: {kind}" in said.out
+            repeated = equirank(*take, "--format", "json").json["imports"][0]
+            assert (repeated["accepted"], repeated["known"], repeated["missing"]) == (0, size - 1, 1)
+            answers.write_text(lines[-1])
+        said = equirank(*take, *(("--out", str(tmp_path / "batch")) if number == 2 else ()))
+        assert said.code == 0, said.err
+        assert ("bare@2 is stored" if number == 2 else "this round is complete") in said.out
+    assert "bare@2 is stored" in equirank(*take).out, "importing again changes nothing"
+    assert "is made" in equirank(*export).err
+
+
+def test_failures_are_named_and_asked_again_by_the_printed_command(
+    equirank: Run, skills: Benchmark, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sick = True
+
+    def fault(number: int, body: dict[str, Any]) -> Fault | None:
+        return Fault.invalid_json() if sick and number in (6, 7) else None
+
+    monkeypatch.setenv("EQUIRANK_LLM_ATTEMPTS", "1")
+    with LlmServer(LabelJudge(skills), faults=fault) as server:
+        monkeypatch.setenv("EQUIRANK_LLM_BASE_URL", server.url)
+        done = equirank("annotate", "run", "-b", str(folder), "--version", "2", *HOW, "--budget", "5")
+        assert done.code == 0, done.err
+        assert "and so not accepted: 2 at verify;" in done.out
+        report = equirank("annotate", "report", "-b", "bare@2", "--format", "json").json
+        assert report["failures"]["counts"] == {"decompose": 0, "verify": 2, "audit": 0}
+        assert all("no valid answer" in row["failure"] for row in report["failures"]["rows"])
+        sick, before = False, server.count
+        command = re.search(r"^  (equirank annotate run .*--retry-failed --budget) USD$", done.out, re.MULTILINE)
+        assert command is not None and "--version 3" in command[1]
+        again = equirank(*shlex.split(command[1])[1:], "5", "--format", "json").json
+        assert again["benchmark"]["version"] == "3" and set(again["failures"].values()) == {0}
+        asked = server.requests[before:]
+        stages = [request.body["response_format"]["json_schema"]["name"] for request in asked]
+        assert stages.count("toolex_verify") == 2 and "toolex_decompose" not in stages
+    refused = equirank("annotate", "run", "-b", "bare@1", "--version", "2", "--retry-failed")
+    assert refused.code == 1 and "a version never changes" in refused.err
+
+
+def test_stored_runs_and_the_report(equirank: Run, judge: LlmServer, folder: Path, tmp_path: Path) -> None:
+    assert equirank("benchmark", "import", str(folder)).code == 0
+    retrieve = ("retrieve", "-b", "bare@1", "-m", "bm25", "--publish", "--format", "json", "-q")
+    old = equirank(*retrieve).json["run_id"]
+    private = equirank(*retrieve[:5], "--depth", "50", *retrieve[6:]).json["run_id"]
+    run = equirank("annotate", "run", "-b", "bare@1", "--version", "2", *HOW, "--max-calls", "1000", "-q")
+    assert run.code == 0 and run.err == ""
+    before = equirank("annotate", "report", "-b", "bare@2")
+    assert "no public run is on this version" in before.out
+    pairs = equirank("runs", "rescore", "-b", "bare@2", "--format", "json").json
+    assert pairs["benchmark"] == "bare@2" and {pair["from"] for pair in pairs["runs"]} == {old, private}
+    new = {pair["from"]: pair["to"] for pair in pairs["runs"]}
+    assert "(there already)" in equirank("runs", "rescore", "-b", "bare@2", "--run", old).out
+    assert "nothing to re-score" in equirank("runs", "rescore", "-b", "bare@2").out
+    report = equirank("annotate", "report", "-b", "bare@2", "--format", "json").json
+    (left_out,) = report["leave_one_out"]
+    shown = equirank("runs", "show", new[old], "--format", "json").json["scores"]
+    assert left_out["run"] == new[old] and left_out["new"] == shown["new"]["NDCG@10"]["micro"]
+    # Without the only member of the pool nothing was found.
+    assert left_out["without"] == pytest.approx(shown["old"]["NDCG@10"]["micro"]) and left_out["change"] < 0
+    assert report["statistics"][0]["queries"] == 4 and report["pool_bias"]["only_one"] == 1.0
+    assert sum(row[new[old]] * row["queries"] for row in report["lift_by_length"]) > 0
+    assert private not in json.dumps(report) and new[private] not in json.dumps(report)
+    for style in ("table", "md"):
+        told = equirank("annotate", "report", "-b", "bare@2", "--format", style)
+        assert told.code == 0 and "Who found the accepted equivalents" in told.out
+    assert "no expansion here made this version" in equirank("annotate", "report", "-b", "demo-skills").out
+
+
+def test_what_cannot_be_is_refused_before_anything_is_asked(
+    equirank: Run, judge: LlmServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def not_here(*_: object) -> None:
+        raise ModelError("The model is not on this machine and the hub cannot be reached.")
+
+    monkeypatch.setattr(naming, "shared_encoder", not_here)
+    run = ("annotate", "run", "-b", str(folder), "--version", "2", "--budget", "1")
+    for options, code, said in (
+        (("--judge", JUDGE), 3, "name other retrievers with --pool"),
+        (("--judge", "judge", "--pool", "bm25"), 2, "provider/model"),
+        ((*HOW, "--verify", "perhaps"), 2, "both or function_only"),
+        ((*HOW, "--preset", "best"), 2, "card, paper"),
+        ((*HOW, "--out", str(folder)), 2, "exists and is not empty"),
+        (("--judge", JUDGE, "--pool", "no-such-model"), 3, "no-such-model"),
+    ):
+        done = equirank(*run, *options)
+        assert done.code == code and said in words_of(done.err), (options, done.err)
+    assert equirank("annotate", "list").out.startswith("no expansions yet")
+    taken = equirank("annotate", "run", "-b", str(folder), "--version", "1", *HOW, "--budget", "1")
+    assert taken.code == 1 and "bare@1 is stored" in taken.err
+    assert equirank("annotate", "import-batch", "x", "-b", "bare", "--version", "7").code == 1
+    assert equirank("annotate", "report", "-b", "tooleq").code == 1
+    assert judge.count == 0
+    # An attempt that came to nothing gives way to other settings; one that is begun does not.
+    assert equirank(*run, *HOW, "--max-calls", "0").code == 4
+    assert equirank(*run, *HOW, "--cap", "50", "--max-calls", "1000", "-q").code == 0
+    other = equirank(*run, *HOW, "--cap", "60")
+    assert other.code == 2 and "cap 50, here 60" in other.err
