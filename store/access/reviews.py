@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import and_, select
 from sqlmodel import Session, col
 
 from store.access.texts import has_unseen
@@ -86,8 +87,8 @@ def take_next(
     person = _locked(session, person_id)
     offered = _waiting(session, person, moment)
     if after is not None:
-        offered.sort(key=lambda item: item.place <= after)
-    row = offered[0] if offered else None
+        offered.sort(key=lambda found: found[1] <= after)
+    row = _item(session, person.sample_id, offered[0][0]) if offered else None
     for held in session.scalars(
         select(ValidationReview).where(
             col(ValidationReview.reviewer_id) == person_id, col(ValidationReview.made_at).is_(None)
@@ -157,11 +158,14 @@ def give(
         raise InvalidRecord("an invalid item needs the kind of its fault, a valid one has none")
     person = _locked(session, person_id)
     _item(session, person.sample_id, item)
-    reviews = _reviews_of(session, person.sample_id, item)
-    mine = next((row for row in reviews if row.reviewer_id == person_id and row.made_at is not None), None)
-    if mine is not None and not _is_open(mine.slot, reviews):
+    slots = _slots(session, person.sample_id, item).get(item, [])
+    own_slot = next((one.slot for one in slots if one.reviewer_id == person_id and one.made_at is not None), None)
+    if own_slot is not None and not _is_open(own_slot, slots):
         raise Conflict("the item has both its reviews now, so that your verdict stands as it was")
-    mine = mine or _take(session, person, item, moment)
+    if own_slot is None:
+        mine = _take(session, person, item, moment)
+    else:
+        mine = session.get(ValidationReview, (person.sample_id, item, own_slot))
     if mine is None:
         raise Conflict(
             "this item needs no verdict of yours any more: others have reviewed it while it lay before you. "
@@ -189,20 +193,41 @@ def own(session: Session, person_id: str) -> list[OwnReview]:
     """
     person = _person(session, person_id)
     closed = _sample(session, person.sample_id).closed_at is not None
-    reviews = _reviews_by_item(session, person.sample_id)
-    found = []
-    for item in _items(session, person.sample_id):
-        rows = reviews.get(item.item, [])
-        for row in rows:
-            if row.reviewer_id == person_id and row.made_at is not None:
-                is_open = not closed and _is_open(row.slot, rows)
-                found.append(OwnReview(record(ItemRecord, item), record(ReviewRecord, row), is_open))
-    return sorted(found, key=lambda one: (one.review.made_at or one.review.taken_at, one.item.place), reverse=True)
+    slots = _slots(session, person.sample_id)
+    query = (
+        select(ValidationReview, ValidationItem)
+        .join(
+            ValidationItem,
+            and_(
+                col(ValidationItem.sample_id) == col(ValidationReview.sample_id),
+                col(ValidationItem.item) == col(ValidationReview.item),
+            ),
+        )
+        .where(col(ValidationReview.reviewer_id) == person_id, col(ValidationReview.made_at).is_not(None))
+        .order_by(col(ValidationReview.made_at).desc(), col(ValidationItem.place).desc())
+    )
+    return [
+        OwnReview(
+            record(ItemRecord, item),
+            record(ReviewRecord, review),
+            not closed and _is_open(review.slot, slots[item.item]),
+        )
+        for review, item in session.execute(query).all()
+    ]
 
 
 def of_item(session: Session, sample_id: str, item: str) -> list[ReviewRecord]:
     """The verdicts on one item by slot: for whoever decides a disagreement, never for a reviewer."""
-    return [record(ReviewRecord, row) for row in _reviews_of(session, sample_id, item) if row.made_at is not None]
+    query = (
+        select(ValidationReview)
+        .where(
+            col(ValidationReview.sample_id) == sample_id,
+            col(ValidationReview.item) == item,
+            col(ValidationReview.made_at).is_not(None),
+        )
+        .order_by(col(ValidationReview.slot))
+    )
+    return [record(ReviewRecord, row) for row in session.scalars(query)]
 
 
 def verdicts(session: Session, sample_id: str) -> list[ReviewRecord]:
@@ -233,44 +258,52 @@ def _item(session: Session, sample_id: str, item: str) -> ValidationItem:
     return row
 
 
-def _reviews_of(session: Session, sample_id: str, item: str) -> list[ValidationReview]:
-    query = (
-        select(ValidationReview)
-        .where(col(ValidationReview.sample_id) == sample_id, col(ValidationReview.item) == item)
-        .order_by(col(ValidationReview.slot))
-    )
-    return list(session.scalars(query))
+class _Slot(NamedTuple):
+    """What decides who may have an item: a taken slot, without its words."""
+
+    slot: str
+    reviewer_id: str
+    valid: bool | None
+    taken_at: datetime
+    made_at: datetime | None
 
 
-def _reviews_by_item(session: Session, sample_id: str) -> dict[str, list[ValidationReview]]:
-    query = select(ValidationReview).where(col(ValidationReview.sample_id) == sample_id)
-    found: dict[str, list[ValidationReview]] = {}
-    for row in session.scalars(query):
-        found.setdefault(row.item, []).append(row)
+def _slots(session: Session, sample_id: str, item: str | None = None) -> dict[str, list[_Slot]]:
+    """The taken slots by item, of a whole sample or of one item."""
+    columns = [col(getattr(ValidationReview, name)) for name in ("item", *_Slot._fields)]
+    query = select(*columns).where(col(ValidationReview.sample_id) == sample_id)
+    if item is not None:
+        query = query.where(col(ValidationReview.item) == item)
+    found: dict[str, list[_Slot]] = {}
+    for name, *values in session.execute(query):
+        found.setdefault(name, []).append(_Slot(*values))
     return found
 
 
-def _items(session: Session, sample_id: str) -> list[ValidationItem]:
-    query = select(ValidationItem).where(col(ValidationItem.sample_id) == sample_id)
-    return list(session.scalars(query.order_by(col(ValidationItem.place), col(ValidationItem.item))))
+def _waiting(session: Session, person: ValidationReviewer, now: datetime) -> list[tuple[str, int]]:
+    """Items that the person may be handed now and has given no verdict on, with their place in the draw, in its order.
 
-
-def _waiting(session: Session, person: ValidationReviewer, now: datetime) -> list[ValidationItem]:
-    """The items that the person may be handed now and has given no verdict on, in the order of the draw."""
-    reviews = _reviews_by_item(session, person.sample_id)
+    Rows of the whole sample are looked through, so only what decides is read of each.
+    """
+    slots = _slots(session, person.sample_id)
+    query = (
+        select(col(ValidationItem.item), col(ValidationItem.place))
+        .where(col(ValidationItem.sample_id) == person.sample_id)
+        .order_by(col(ValidationItem.place), col(ValidationItem.item))
+    )
     return [
-        item
-        for item in _items(session, person.sample_id)
-        if _place_for(person, reviews.get(item.item, []), now) is not None
+        (item, place)
+        for item, place in session.execute(query)
+        if _place_for(person, slots.get(item, []), now) is not None
     ]
 
 
-def _is_open(slot: str, reviews: Sequence[ValidationReview]) -> bool:
+def _is_open(slot: str, reviews: Sequence[_Slot]) -> bool:
     """Whether a verdict in this slot may still be changed, as far as the item goes."""
     return slot == _THIRD or sum(row.made_at is not None for row in reviews if row.slot in _PAIR) < 2
 
 
-def _place_for(person: ValidationReviewer, reviews: Sequence[ValidationReview], now: datetime) -> str | None:
+def _place_for(person: ValidationReviewer, reviews: Sequence[_Slot], now: datetime) -> str | None:
     """The slot of an item for the person's first verdict on it: the one they hold, a free one, or one left long ago.
 
     None where there is none for them: they gave a verdict, two others review it, or nothing is to be decided.
@@ -296,14 +329,13 @@ def _place_for(person: ValidationReviewer, reviews: Sequence[ValidationReview], 
 
 def _take(session: Session, person: ValidationReviewer, item: str, now: datetime) -> ValidationReview | None:
     """The person's place in an item, None where there is none for them; it is held anew from now on."""
-    reviews = _reviews_of(session, person.sample_id, item)
-    slot = _place_for(person, reviews, now)
+    slot = _place_for(person, _slots(session, person.sample_id, item).get(item, []), now)
     if slot is None:
         return None
-    for row in reviews:
-        if row.slot == slot:
-            row.reviewer_id, row.taken_at = person.id, now
-            return row
+    row = session.get(ValidationReview, (person.sample_id, item, slot))
+    if row is not None:
+        row.reviewer_id, row.taken_at = person.id, now
+        return row
     made = ValidationReview(sample_id=person.sample_id, item=item, slot=slot, reviewer_id=person.id, taken_at=now)
     session.add(made)
     return made
