@@ -5,24 +5,24 @@ No model is loaded here and nothing is encoded: the web process only writes down
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.errors import EquiRankError, JudgeError
+from pipeline.errors import JudgeError
 from pipeline.formats.messages import plural
 from pipeline.jobs import progress as progress_records
-from pipeline.jobs.durable import is_embedded, job_client
+from pipeline.jobs.durable import job_client
 from pipeline.jobs.evaluation_request import EvaluationRequest, queue_for, resolve_request
+from pipeline.jobs.job_words import failure_words, waiting_words
 from pipeline.jobs.progress import LOG, PROGRESS, JobProgress, LogLine
 from pipeline.jobs.queues import register_queues, shard_queue
 from pipeline.jobs.site import Site
-from pipeline.jobs.workflow_names import ENCODE_SHARD, EVALUATE, MAX_ATTEMPTS
+from pipeline.jobs.workflow_names import ENCODE_SHARD, EVALUATE
 from store.access import workers
-from store.errors import Conflict, NotFound, StoreError
+from store.errors import Conflict, NotFound
 from store.records import WorkerRecord
 
 if TYPE_CHECKING:
@@ -391,46 +391,6 @@ def _places(client: DBOSClient) -> dict[str, int]:
         queue = status.queue_name or ""
         places[status.workflow_id] = counts[queue] = counts.get(queue, 0) + 1
     return places
-
-
-def waiting_words(site: Site, queue: str, place: int | None, living: Iterable[WorkerRecord]) -> str:
-    """What a job that waits in a queue is waiting for."""
-    serving = [worker for worker in living if queue in worker.queues]
-    if not serving:
-        if is_embedded(site):
-            return "the worker is not running; `equirank serve` starts it and starts it again when it stops"
-        return f"no worker serves the queue {queue}; start one with `equirank worker --queues {queue}`"
-    if place is None or place == 1:
-        return "the next free worker takes it"
-    return f"{plural(place - 1, 'job is', 'jobs are')} before it"
-
-
-def failure_words(status: WorkflowStatus) -> str:
-    """Why a job failed, as its user reads it."""
-    if status.status == "MAX_RECOVERY_ATTEMPTS_EXCEEDED":
-        return (
-            f"the worker died each of the {MAX_ATTEMPTS} times it did this job, as when the machine's memory is too "
-            "small for the model: choose a smaller model or a machine with more memory, then try again"
-        )
-    error: Any = status.error
-    name, message = str(getattr(error, "name", type(error).__name__)), str(getattr(error, "message", error))
-    if name in _own_errors():
-        return message
-    if name == "DBOSAwaitedWorkflowCancelledError":
-        return "a part of the job was cancelled; try again"
-    if name in ("MemoryError", "OutOfMemoryError"):
-        return "the worker ran out of memory: choose a smaller model or a machine with more memory, then try again"
-    return f"it failed unexpectedly ({name}: {message}): a fault of the program, not of the request; please report it"
-
-
-def _own_errors() -> set[str]:
-    names: set[str] = set()
-    todo: list[type[Exception]] = [EquiRankError, StoreError]
-    while todo:
-        kind = todo.pop()
-        names.add(kind.__name__)
-        todo += kind.__subclasses__()
-    return names
 
 
 def _moment(milliseconds: int | None) -> datetime | None:

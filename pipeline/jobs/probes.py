@@ -8,7 +8,8 @@ from typing import Any
 
 from pipeline.jobs.durable import job_client
 from pipeline.jobs.evaluation_request import EvaluationRequest, queue_for, resolve_options
-from pipeline.jobs.job_client import STATES, JobState, failure_words, waiting_words
+from pipeline.jobs.job_client import STATES, JobState
+from pipeline.jobs.job_words import failure_words, waiting_words
 from pipeline.jobs.queues import register_queues
 from pipeline.jobs.site import Site
 from pipeline.jobs.workflow_names import PROBE

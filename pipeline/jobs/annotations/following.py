@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from pipeline.jobs import progress as progress_records
 from pipeline.jobs.durable import job_client
-from pipeline.jobs.job_client import GIVEN_UP, STATES, JobState, failure_words, waiting_words
+from pipeline.jobs.job_client import GIVEN_UP, STATES, JobState
+from pipeline.jobs.job_words import failure_words, waiting_words
 from pipeline.jobs.llm_answers import StoredAnswers, site_budget
 from pipeline.jobs.progress import PROGRESS, JobProgress
 from pipeline.jobs.site import Site

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from pipeline.jobs.durable import job_client
 from pipeline.jobs.evaluation_request import permissions, queue_for
 from pipeline.jobs.fields.analyses import name_of
-from pipeline.jobs.job_client import STATES, JobState, failure_words, waiting_words
+from pipeline.jobs.job_client import STATES, JobState
+from pipeline.jobs.job_words import failure_words, waiting_words
 from pipeline.jobs.queues import register_queues
 from pipeline.jobs.site import Site
 from pipeline.jobs.workflow_names import ANALYSE_FIELDS

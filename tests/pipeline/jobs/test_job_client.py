@@ -70,10 +70,29 @@ def test_a_waiting_job_says_what_it_waits_for(small_site: Site) -> None:
     waiting = job_client.job(site, second)
     assert waiting.position == 2 and waiting.waiting_for == "1 job is before it"
     assert job_client.log(site, second) == []
+    # A worker that does a job already, one that the site does for itself too, is not free.
+    own = job_client.submit(site, EvaluationRequest("small", "bm25", depth=7, person=""))
+    _pretend_running(site, own, "w")
+    assert job_client.job(site, first).waiting_for == "the worker is at another job first"
+    with site.database.session() as session:
+        workers.beat(session, "v", host="here", pid=2, queues=("cpu",), device="cpu")
+    assert job_client.job(site, first).waiting_for == "the next free worker takes it"
     # One that is more urgent goes before both.
     third = job_client.submit(site, EvaluationRequest("small", "bm25", depth=5), priority=1)
     assert job_client.job(site, third).position == 1
     assert job_client.job(site, second).position == 3
+
+
+def _pretend_running(site: Site, job_id: str, worker: str) -> None:
+    """What the worker's own copy of DBOS writes when it takes a job up."""
+    from sqlalchemy import create_engine, text
+
+    engine = create_engine(durable.job_database(site))
+    table = "workflow_status" if durable.is_embedded(site) else "dbos.workflow_status"
+    taken = text(f"UPDATE {table} SET status = 'PENDING', executor_id = :worker WHERE workflow_uuid = :id")
+    with engine.begin() as connection:
+        connection.execute(taken, {"worker": worker, "id": job_id})
+    engine.dispose()
 
 
 def test_cancel_and_retry_while_waiting(small_site: Site) -> None:
