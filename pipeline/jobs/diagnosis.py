@@ -81,8 +81,11 @@ def _benchmarks(site: Site) -> Iterator[Finding]:
 
 
 def _artifacts(site: Site, deep: bool) -> Iterator[Finding]:
+    from pipeline.jobs.job_files import job_files
+
+    needed = job_files(site)
     with site.database.reading() as session:
-        report = doctor.check_integrity(session, site.artifacts, deep=deep)
+        report = doctor.check_integrity(session, site.artifacts, deep=deep, needed=needed)
     how = "read and compared with their hashes" if deep else "are there (use --deep to read them)"
     if report.ok:
         yield Finding("artifacts", "ok", f"all {report.checked} {how}; {site.artifacts.url}")
@@ -91,7 +94,8 @@ def _artifacts(site: Site, deep: bool) -> Iterator[Finding]:
     if report.orphans:
         size = sum(item.size for item in report.orphans)
         listed = ", ".join(item.hash[:12] for item in report.orphans[:5])
-        yield Finding("orphans", "ok", f"{len(report.orphans)} files ({size:,} bytes) that no row names: {listed} …")
+        what = f"{len(report.orphans)} files ({size:,} bytes) that no row and no open job names"
+        yield Finding("orphans", "ok", f"{what}: {listed} …")
 
 
 def _workers(site: Site) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -93,6 +93,7 @@ def check_integrity(
     artifacts: ArtifactStore,
     *,
     deep: bool = True,
+    needed: Mapping[str, tuple[str, ...]] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> IntegrityReport:
     """Look at every artifact that a row names.
@@ -101,9 +102,10 @@ def check_integrity(
         session: of ``Database.reading``.
         artifacts: the store they should be in.
         deep: read every file and compare its hash; otherwise only look whether it is there.
+        needed: further artifacts, with who needs them in words: jobs keep theirs outside these tables.
         progress: called with (checked, total).
     """
-    owners = referenced(session)
+    owners = {**(needed or {}), **referenced(session)}
     missing, damaged = [], []
     for number, (digest, rows) in enumerate(owners.items(), start=1):
         try:
@@ -117,11 +119,16 @@ def check_integrity(
             damaged.append(Damage(digest, str(error), rows))
         if progress is not None:
             progress(number, len(owners))
-    return IntegrityReport(len(owners), tuple(missing), tuple(damaged), tuple(orphans(session, artifacts)))
+    unnamed = orphans(session, artifacts, needed=needed or ())
+    return IntegrityReport(len(owners), tuple(missing), tuple(damaged), tuple(unnamed))
 
 
 def orphans(
-    session: Session, artifacts: ArtifactStore, *, older_than: timedelta = timedelta(hours=1)
+    session: Session,
+    artifacts: ArtifactStore,
+    *,
+    older_than: timedelta = timedelta(hours=1),
+    needed: Collection[str] = (),
 ) -> list[StoredArtifact]:
     """Artifacts that no row names: left by a process that was killed before its row.
 
@@ -129,9 +136,10 @@ def orphans(
         session: of ``Database.reading``.
         artifacts: the store to look through.
         older_than: younger ones may be about to get their row and are left out.
+        needed: hashes that something other than a row needs.
     """
     # The files are listed before the rows are read, so that a row written in between is seen.
     limit = utc_now() - older_than
     stored = [item for item in artifacts.stored() if item.modified is None or item.modified <= limit]
-    named = referenced(session)
+    named = {*referenced(session), *needed}
     return sorted((item for item in stored if item.hash not in named), key=lambda item: item.hash)

@@ -51,3 +51,13 @@ def test_orphans_are_listed_once_old_enough(database, artifacts, new_run, figure
     with database.reading() as session:
         assert orphans(session, artifacts) == []
         assert [item.hash for item in orphans(session, artifacts, older_than=timedelta(0))] == [left]
+        assert orphans(session, artifacts, older_than=timedelta(0), needed={left}) == []
+
+
+def test_what_jobs_need_is_looked_at_too(database, artifacts):
+    kept = artifacts.put_bytes(b"a batch of questions")
+    needed = {kept: ("batch file of job 1",), "0" * 64: ("answers of job 1",)}
+    with database.reading() as session:
+        report = check_integrity(session, artifacts, needed=needed)
+    assert [(item.hash, item.owners) for item in report.missing] == [("0" * 64, ("answers of job 1",))]
+    assert report.checked == 2
