@@ -26,10 +26,9 @@ from store.settings import Settings
 BATCH_TOKENS = 256
 SHARD_TEXTS = 24
 
-_CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(
-    ["sentence_transformers", "bm25s", "pipeline.jobs.evaluation", "pipeline.jobs.worker", "pipeline.scoring.kernel"]
-)
+#: One server for every module: what it has imported is decided by whoever starts it first.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["tests.pipeline.jobs.preloaded"])
 
 
 def small_benchmark() -> Benchmark:
@@ -100,10 +99,8 @@ class WorkerProcess:
 
     def __init__(self, site: Site, meter: Path, *, pause: float = 0.0, queues: tuple[str, ...] = ("cpu",)) -> None:
         """Start it and wait until it serves."""
-        self._lines, theirs = _CONTEXT.Pipe()
-        self.process: BaseProcess = _CONTEXT.Process(
-            target=work, args=(site.settings, meter, pause, None, theirs, queues)
-        )
+        self._lines, theirs = FORKS.Pipe()
+        self.process: BaseProcess = FORKS.Process(target=work, args=(site.settings, meter, pause, None, theirs, queues))
         self.process.start()
         theirs.close()
         assert self._lines.poll(90), "the worker does not start"

@@ -1,0 +1,32 @@
+"""Imported by the server that forks the tests' processes, so that none of them has to: torch and litellm take 15 s."""
+
+from __future__ import annotations
+
+import bm25s
+import dbos
+import sentence_transformers
+import transformers.models.bert.modeling_bert
+from numba.core.entrypoints import init_all
+
+from pipeline.jobs import evaluation, probe_workflow, statistics_workflow, submission, worker
+from pipeline.jobs.fields import analysis_workflow
+from pipeline.llm import transport
+from pipeline.scoring import kernel
+
+__all__ = [
+    "analysis_workflow",
+    "bm25s",
+    "dbos",
+    "evaluation",
+    "kernel",
+    "probe_workflow",
+    "sentence_transformers",
+    "statistics_workflow",
+    "submission",
+    "transformers",
+    "worker",
+]
+
+transport._litellm()
+# numba asks every installed package for extensions before the first kernel of a process, which takes a second.
+init_all()
