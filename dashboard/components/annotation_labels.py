@@ -10,6 +10,7 @@ import streamlit as st
 
 from dashboard import annotation_reading, benchmark_reading
 from dashboard.charts import count_bars as bars
+from dashboard.components import viewport
 from dashboard.components.annotation_words import LABEL_FIGURES, label_figure
 from dashboard.components.benchmark_spread import COUNTED
 from dashboard.components.downloads import download_menu
@@ -20,6 +21,9 @@ from dashboard.components.theme import ground
 from dashboard.components.untrusted import plain
 from pipeline.scoring.benchmark_distributions import Spread, spread_of
 from store.records import BenchmarkRecord
+
+#: Pixels of the first column on a phone, so that figures are in sight beside it.
+_NARROW = {"Over all queries": 176, "By domain": 176}
 
 
 def show_labels(parent: BenchmarkRecord, made: BenchmarkRecord) -> None:
@@ -32,10 +36,17 @@ def show_labels(parent: BenchmarkRecord, made: BenchmarkRecord) -> None:
     st.subheader("Table 1, before and after", anchor=False)
     after = annotation_reading.table_one(made)
     before = annotation_reading.table_one(parent)
-    text_table(both_versions(before, after, parent, made), key="an_table1", label="Statistics of both versions")
+    narrow = viewport.is_narrow()
+    text_table(
+        both_versions(before, after, parent, made), key="an_table1", label="Statistics of both versions",
+        widths=_NARROW if narrow else None,
+    )  # fmt: skip
     domains = after.filter(pl.col("domain").is_not_null())
     if domains.height > 1:
-        text_table(by_domain(domains), key="an_domains", label=f"Statistics of {made.name} by domain")
+        text_table(
+            by_domain(domains), key="an_domains", label=f"Statistics of {made.name} by domain",
+            widths=_NARROW if narrow else None,
+        )  # fmt: skip
         st.caption(f"The new version, {plain(made.name)}, by domain.")
     download_menu(
         key="an_table1_files",
@@ -55,8 +66,8 @@ def both_versions(
     return pl.DataFrame(
         {
             "Over all queries": [LABEL_FIGURES[name] for name in names],
-            parent.name: [label_figure(name, old.get(name)) for name in names],
-            made.name: [label_figure(name, new.get(name)) for name in names],
+            f"version {parent.version}": [label_figure(name, old.get(name)) for name in names],
+            f"version {made.version}": [label_figure(name, new.get(name)) for name in names],
         }
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from dashboard import annotation_reading, reading
-from dashboard.components.annotation_judges import PREFIX
+from dashboard.components.annotation_words import OF
 from dashboard.components.benchmark_choice import choose_version
 from dashboard.components.dispute_section import dispute_section
 from dashboard.components.downstream_section import downstream_section
@@ -18,8 +18,6 @@ from dashboard.current_site import the_site
 from pipeline.jobs.site import Site
 from store.records import BenchmarkRecord
 
-#: The address's word for the version that the parts are about.
-OF = PREFIX + "of"
 VALIDATE, DISPUTES, GROW, DOWNSTREAM = "Validate", "Disputes", "Grow", "Downstream"
 PARTS: dict[str, Callable[[Site, BenchmarkRecord], None]] = {
     VALIDATE: validation_section,

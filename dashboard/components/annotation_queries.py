@@ -43,7 +43,7 @@ def show_queries(progress: AnnotationProgress, made: BenchmarkRecord) -> None:
             "judged. A run that answers with another one gets no credit for it."
         )
         shown = truncated.select("query_id", pl.col("product").map_elements(whole, return_dtype=pl.String))
-        _listed(shown, {"product": "Combinations there are"}, made, "truncated")
+        _listed(shown, {"product": "Combinations there are"}, made, "truncated", ("Combinations there are",))
     st.subheader("Questions without an answer", anchor=False)
     if sum(progress.failures.values()):
         show_failures(progress)
@@ -55,8 +55,10 @@ def _queries(count: int) -> str:
     return "1 query keeps" if count == 1 else f"{whole(count)} queries keep"
 
 
-def _listed(found: pl.DataFrame, titles: dict[str, str], made: BenchmarkRecord, key: str) -> None:
-    """Queries with links to their pages."""
+def _listed(
+    found: pl.DataFrame, titles: dict[str, str], made: BenchmarkRecord, key: str, right: tuple[str, ...] = ()
+) -> None:
+    """Queries with links to their pages; ``right`` names columns of figures."""
     table = found.rename({"query_id": "Query"} | titles).with_columns(pl.all().fill_null(NONE))
     head = table.head(MOST_LISTED)
     links = [permalinks.address("queries", q_benchmark=made.name, q_query=query) for query in head["Query"]]
@@ -66,8 +68,10 @@ def _listed(found: pl.DataFrame, titles: dict[str, str], made: BenchmarkRecord, 
         lazy=False,
         height=min(35 * (head.height + 1) + 2, 392),
         key=f"an_{key}_{made.id}",
+        width="content" if right else "stretch",
         column_config={
-            "Open": st.column_config.LinkColumn("", display_text="open", width=58, help="Opens the query's page.")
+            "Open": st.column_config.LinkColumn("", display_text="open", width=58, help="Opens the query's page."),
+            **{name: st.column_config.TextColumn(alignment="right", width=180) for name in right},
         },
         alt=f"Queries: {key}",
     )

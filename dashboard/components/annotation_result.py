@@ -18,7 +18,7 @@ from dashboard.components.annotation_queries import show_queries
 from dashboard.components.annotation_run import show_log, show_meter
 from dashboard.components.annotation_runs import show_runs
 from dashboard.components.annotation_verdicts import show_verdicts
-from dashboard.components.annotation_words import result_sentence, settings_facts
+from dashboard.components.annotation_words import OF, VIEW, result_sentence, settings_facts
 from dashboard.components.benchmark_files import folder_zip
 from dashboard.components.downloads import parquet_bytes
 from dashboard.components.numbers import day
@@ -73,6 +73,9 @@ def _links(progress: AnnotationProgress, made: BenchmarkRecord) -> None:
         permalinks.leaderboard_link(
             label="Its leaderboard", icon=":material/leaderboard:", query_params={"lb_benchmark": made.name}
         )
+        # No link: one to the page that is open is drawn as where one is already.
+        if st.button("Validate it", icon=":material/fact_check:", type="tertiary", key=f"an_validate_{record.id}"):
+            st.switch_page("pages/annotate.py", query_params={VIEW: "Validate", OF: made.name})
         with st.popover("Download", icon=":material/download:", key=f"an_files_{record.id}"):
             st.caption("The labels hold no time, cost or attempt; who said what, and what it took, is the provenance.")
             name = f"{made.slug}-{made.version}"

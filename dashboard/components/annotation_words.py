@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pipeline.toolex.estimate import StageEstimate
     from store.records import BenchmarkRecord
 
-#: The address's word for an open expansion.
-EXPANSION = "expansion"
+#: The address's words for an open expansion, for a part of the work, and for the version that the part is about.
+EXPANSION, VIEW, OF = "expansion", "an_view", "an_of"
 #: What an expansion is.
 INTRODUCTION = (
     "An expansion turns a benchmark with one label a query into one with every valid answer: each query is split into "

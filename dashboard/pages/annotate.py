@@ -9,12 +9,11 @@ import streamlit as st
 
 from dashboard.components import permalinks
 from dashboard.components.annotation_form import expansion_form
-from dashboard.components.annotation_judges import PREFIX
 from dashboard.components.annotation_list import LIVE_SECONDS, expansion_list
 from dashboard.components.annotation_parts import PARTS, label_part
 from dashboard.components.annotation_result import show_finished
 from dashboard.components.annotation_run import show_unfinished
-from dashboard.components.annotation_words import EXPANSION, INTRODUCTION, brief_settings, state_word, title
+from dashboard.components.annotation_words import EXPANSION, INTRODUCTION, VIEW, brief_settings, state_word, title
 from dashboard.components.failures import shown_errors
 from dashboard.components.moments import clock
 from dashboard.components.untrusted import plain
@@ -26,7 +25,6 @@ from pipeline.toolex.settings import settings_from_json
 from store.errors import NotFound
 
 EXPAND = "Expand"
-VIEW = PREFIX + "view"
 
 
 def one_expansion(annotation_id: str) -> None:
@@ -84,8 +82,16 @@ def page() -> None:
         label_part(view)
         return
     st.markdown(INTRODUCTION)
+    found = following.list_annotations(the_site())
+    for one in found:
+        # Whoever comes back to see how it goes need not pass the form.
+        if one.can_cancel and st.button(
+            f"{plain(title(one))} is {state_word(one.state)}: follow it", icon=":material/arrow_forward:",
+            type="tertiary", key=f"an_open_{one.record.id}",
+        ):  # fmt: skip
+            st.switch_page("pages/annotate.py", query_params={EXPANSION: one.record.id})
     expansion_form()
-    live = any_open(following.list_annotations(the_site()))
+    live = any_open(found)
     st.fragment(listing, run_every=LIVE_SECONDS if live else None)(live)
 
 

@@ -241,8 +241,8 @@ def test_what_was_found_is_shown_part_by_part(expanded: Expanded) -> None:
     app = fresh(expansion=expanded.done)
     assert "valid combinations a query** instead of one" in said(app)
     before_after = app.dataframe[0].value
-    assert before_after.columns.tolist() == ["Over all queries", "bare@1", "bare@2"]
-    cells = dict(zip(before_after["Over all queries"], before_after["bare@2"], strict=True))
+    assert before_after.columns.tolist() == ["Over all queries", "version 1", "version 2"]
+    cells = dict(zip(before_after["Over all queries"], before_after["version 2"], strict=True))
     assert cells["Queries"] == "5" and int(cells["Queries cut off at the cap"]) > 0
     with expanded.site.database.reading() as session:
         made = benchmarks.get(session, "bare@2")
