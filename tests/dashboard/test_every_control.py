@@ -26,6 +26,7 @@ from store.settings import Settings
 from tests.dashboard.conftest import APP, second_version
 from tests.dashboard.dashboard_app import open_page
 from tests.dashboard.measured_runs import measured
+from tests.dashboard.stored_expansion import EXPANSION_ID, finished_expansion, stored_study
 
 pytestmark = pytest.mark.slow
 
@@ -60,6 +61,10 @@ VIEWS: tuple[tuple[str, dict[str, str]], ...] = (
     ("run", {"run": "RUN"}),
     ("retriever", {"retriever": "tool-embed-4b"}),
     ("retriever", {"retriever": "one"}),
+    ("annotate", {"an_benchmark": "demo-skills@1", "an_depth": "2"}),
+    ("annotate", {"an_view": "Disputes"}),
+    ("annotate", {"an_view": "Downstream", "an_of": DEMO}),
+    ("annotate", {"expansion": EXPANSION_ID}),
 )
 #: Shown only beside an uploaded file, which no address can carry.
 BESIDE_A_FILE = {"submit_k"}
@@ -71,6 +76,7 @@ UNDO = {
 #: A choice that these do not offer any more is forgotten, so the way back gives its first value.
 CHANGES_WHAT_IS_OFFERED = {
     "lb_benchmark", "lb_layout", "lab_benchmark", "lab_view", "ev_model", "ev_from", "ev_method", "ev_documents",
+    "an_view",
 }  # fmt: skip
 
 
@@ -95,6 +101,8 @@ def filled(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     measured(site)
     for preset in ("paper", "v2"):
         measured(site, "mftr", method_preset=preset)
+    finished_expansion(site, "demo-tools@1", second)
+    stored_study(site, home.parent)
     use_site(site)
     yield site, ids[0]
     use_site(None)
