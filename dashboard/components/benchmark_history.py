@@ -221,9 +221,9 @@ def moves_sentence(moved: pl.DataFrame, name: str) -> str:
         said += f"{name} against every valid answer moves by {points(min(changes), signed=True)}"
         if len(changes) > 1:
             said += f" to {points(max(changes), signed=True)}"
-        said += " points; "
+        said += " points. "
     return said + (
-        f"**{whole(places)}** change{'s' if places == 1 else ''} place." if places else "nobody changes place."
+        f"**{whole(places)}** change{'s' if places == 1 else ''} place." if places else "Nobody changes place."
     )
 
 

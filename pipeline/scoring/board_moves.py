@@ -13,11 +13,12 @@ def board_moves(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         before: the older version's board in rank order: the columns of ``SAME_ROW``, ``retriever``, ``family``,
-            ``run_id``, ``ranking_hash``, ``old`` and ``new`` (fractions, null where not known).
+            ``run_id``, ``ranking_hash``, ``flags``, ``old`` and ``new`` (fractions, null where not known).
         after: the newer version's, likewise.
 
     Returns:
-        One row a retriever that is on both boards with a figure, by rank after: ``retriever``, ``family``,
+        One row a retriever that is on both boards with a figure and ranked there (``partial`` runs are not), by rank
+        after: ``retriever``, ``family``,
         ``method``, ``level``, ``run_before``, ``run_after``, ``old_before``, ``old_after``, ``new_before``,
         ``new_after``, ``rank_before``, ``rank_after`` (from 1 among these rows of one level by the new figure, or the
         old one where a version has no new figures; equal figures share the better rank), ``rank_change`` (2 is two
@@ -26,7 +27,10 @@ def board_moves(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     """
     kept = ["retriever", "family", "run_id", "ranking_hash", "old", "new"]
     sides = [
-        board.select(*SAME_ROW, *kept).unique(SAME_ROW, keep="first", maintain_order=True) for board in (before, after)
+        board.filter(~pl.col("flags").list.contains("partial"))
+        .select(*SAME_ROW, *kept)
+        .unique(SAME_ROW, keep="first", maintain_order=True)
+        for board in (before, after)
     ]
     both = sides[0].join(sides[1], on=list(SAME_ROW), how="inner", nulls_equal=True, suffix="_after")
     named = both.select(

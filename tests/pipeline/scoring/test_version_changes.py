@@ -87,16 +87,21 @@ def board(**rows: tuple[float | None, float | None, str | None]) -> pl.DataFrame
         [
             dict.fromkeys(SAME_ROW, key)
             | {"level": "query", "place": None, "retriever": key.title(), "family": None, "run_id": f"{key}-run",
-               "old": old, "new": new, "ranking_hash": ranking}
+               "old": old, "new": new, "ranking_hash": ranking, "flags": ["partial"] if key == "part" else []}
             for key, (old, new, ranking) in rows.items()
         ],
-        schema_overrides={"old": pl.Float64, "new": pl.Float64, "ranking_hash": pl.String, "place": pl.String},
+        schema_overrides={
+            "old": pl.Float64, "new": pl.Float64, "ranking_hash": pl.String, "place": pl.String,
+            "flags": pl.List(pl.String),
+        },
     )  # fmt: skip
 
 
 def test_scores_and_ranks_that_moved() -> None:
-    before = board(a=(0.5, 0.6, "h1"), b=(0.4, 0.5, "h2"), gone=(0.9, 0.9, "h3"), c=(0.1, None, "h4"))
-    after = board(b=(0.4, 0.8, "h2"), a=(0.5, 0.7, "other"), fresh=(0.1, 0.1, "h5"), c=(0.1, 0.9, "h4"))
+    # Half a run is compared with nobody, whatever its figures are.
+    part = (0.7, 0.75, "h6")
+    before = board(part=part, a=(0.5, 0.6, "h1"), b=(0.4, 0.5, "h2"), gone=(0.9, 0.9, "h3"), c=(0.1, None, "h4"))
+    after = board(part=part, b=(0.4, 0.8, "h2"), a=(0.5, 0.7, "other"), fresh=(0.1, 0.1, "h5"), c=(0.1, 0.9, "h4"))
     moved = board_moves(before, after)
     assert moved.select("retriever", "rank_before", "rank_after", "rank_change", "same_ranking").rows() == [
         ("B", 2, 1, 1, True),
