@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shlex
 import shutil
 from collections.abc import Callable, Generator
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from typer.main import get_command
 
 from pipeline.benchmark import Benchmark
 from pipeline.cli import app
-from pipeline.errors import ModelError
+from pipeline.errors import EquiRankError, ModelError
 from pipeline.formats.benchmark_folder import read_benchmark_folder, write_benchmark_folder
 from pipeline.jobs.annotations import naming
 from pipeline.jobs.first_start import demo_folder, prepared_site
+from store.errors import StoreError
 from store.settings import Settings, get_settings
 from tests.llm_server import Fault, LlmServer, answer_batch
 from tests.pipeline.toolex.demo_judge import LabelJudge, labels_of, stripped
@@ -67,31 +70,52 @@ def folder(bare: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+class Home:
+    """A home after the first start that can be put back to that."""
+
+    def __init__(self, root: Path) -> None:
+        self.path, self._kept = root / "home", root / "kept"
+        prepared_site(Settings(home=self.path)).database.close()
+        shutil.copytree(self.path, self._kept)
+
+    def reset(self) -> None:
+        shutil.rmtree(self.path)
+        # At the same place: what ships is not loaded anew then.
+        shutil.copytree(self._kept, self.path)
+
+
 @pytest.fixture(scope="module")
-def prepared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home after the first start."""
-    home = tmp_path_factory.mktemp("prepared") / "home"
-    prepared_site(Settings(home=home)).database.close()
-    return home
+def module_home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    return Home(tmp_path_factory.mktemp("prepared"))
 
 
 @pytest.fixture
-def equirank(prepared_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Run]:
-    """Runs ``equirank …`` here, in a home of the test's own."""
-    shutil.copytree(prepared_home, tmp_path / "home")
-    monkeypatch.setenv("EQUIRANK_HOME", str(tmp_path / "home"))
+def home(module_home: Home) -> Home:
+    """As it is after the first start."""
+    module_home.reset()
+    return module_home
+
+
+@pytest.fixture
+def equirank(home: Home, monkeypatch: pytest.MonkeyPatch) -> Generator[Run]:
+    """Runs ``equirank …`` here, as ``pipeline.cli.main`` does."""
+    monkeypatch.setenv("EQUIRANK_HOME", str(home.path))
     monkeypatch.setenv("EQUIRANK_LLM_PRICES", f"{JUDGE}=1/1")
+    command = get_command(app)
 
     def run(*arguments: str) -> Done:
         get_settings.cache_clear()
-        found = CliRunner().invoke(app, list(arguments))
-        error = found.exception
-        if error is None or isinstance(error, SystemExit):
-            return Done(found.exit_code, found.stdout, found.stderr)
-        code = getattr(error, "exit_code", None)
-        if code is None:
-            raise error  # a traceback for the user
-        return Done(code, found.stdout, f"{found.stderr}error: {error}")
+        out, err = io.StringIO(), io.StringIO()
+        code: Any = 0
+        with redirect_stdout(out), redirect_stderr(err):
+            try:
+                command.main(list(arguments), "equirank")
+            except SystemExit as ended:
+                code = ended.code
+            except (EquiRankError, StoreError) as error:
+                code = error.exit_code
+                err.write(f"error: {error}")
+        return Done(code, out.getvalue(), err.getvalue())
 
     yield run
     get_settings.cache_clear()
@@ -114,9 +138,8 @@ def words_of(said: str) -> str:
 
 
 def test_a_folder_is_expanded_live_and_in_three_rounds_to_the_same_bytes(
-    equirank: Run, judge: LlmServer, skills: Benchmark, bare: Benchmark, folder: Path, tmp_path: Path,
-    prepared_home: Path, monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    equirank: Run, home: Home, judge: LlmServer, skills: Benchmark, bare: Benchmark, folder: Path, tmp_path: Path
+) -> None:
     expected = equirank("annotate", "estimate", "-b", str(folder), *HOW, "--format", "json").json["stages"]
     assert [stage["stage"] for stage in expected] == ["decompose", "verify", "audit"]
     cost = sum(stage["expected_cost"] for stage in expected)
@@ -143,8 +166,7 @@ def test_a_folder_is_expanded_live_and_in_three_rounds_to_the_same_bytes(
     again = equirank("annotate", "run", "-b", "bare@1", "--version", "2", "--format", "json").json
     assert again["benchmark"]["hash"] == made.content_hash and again["spent"]["calls"] == judge.count
 
-    shutil.rmtree(tmp_path / "home")
-    shutil.copytree(prepared_home, tmp_path / "home")
+    home.reset()
     asked = judge.count
     three_rounds(equirank, LabelJudge(skills), folder, tmp_path)
     assert files_of(tmp_path / "batch") == files_of(tmp_path / "live") and judge.count == asked
