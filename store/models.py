@@ -18,7 +18,6 @@ from sqlalchemy import (
     Column,
     ForeignKey,
     Index,
-    Integer,
     MetaData,
     String,
     Text,
@@ -97,13 +96,6 @@ class AverageOf(StrEnum):
     MICRO = "micro"
     DOMAIN = "domain"
     SOURCE = "source"
-
-
-class Scope(StrEnum):
-    """What an API token allows: storing private runs, or also putting them on the leaderboard."""
-
-    SUBMIT = "submit"
-    PUBLISH = "publish"
 
 
 class SubmissionState(StrEnum):
@@ -346,51 +338,6 @@ class MetricSummary(Table, table=True):
     note: str | None = None
 
 
-class LiftSummary(Table, table=True):
-    """What is known of one lift (new minus old) of a scored run, beside its value; keys as in ``MetricSummary``.
-
-    Attributes:
-        low, high: ends of the lift's 95 % interval.
-        control: the mean lift that as many random tools instead of the valid ones give; null for sources.
-        control_low, control_high: what holds the middle 95 % of the random draws.
-        judged: share of judged tools among the first K of the scope's lists; null for sources or empty lists.
-    """
-
-    __tablename__ = "lift_summary"
-    __table_args__ = (_one_of("average", AverageOf), {"sqlite_with_rowid": False})
-
-    run_id: str = Field(sa_column=Column(String, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True))
-    metric: str = Field(primary_key=True)
-    k: int = Field(primary_key=True)
-    average: str = Field(primary_key=True)
-    domain: str = Field(default="", primary_key=True)
-    low: float | None = None
-    high: float | None = None
-    control: float | None = None
-    control_low: float | None = None
-    control_high: float | None = None
-    judged: float | None = None
-
-
-class BoardStatistics(Table, table=True):
-    """What was computed over all ranked runs of a benchmark version: tie groups, and gains of fine-tuned retrievers.
-
-    Attributes:
-        computed_from: what names the runs and the code behind it; it is out of date when the board's own differs.
-        tie_groups_artifact, gains_artifact: hashes of frames in the artifact store.
-    """
-
-    __tablename__ = "board_statistics"
-
-    benchmark_version_id: int = Field(
-        sa_column=Column(Integer, ForeignKey("benchmark_version.id"), primary_key=True, autoincrement=False)
-    )
-    computed_from: str
-    tie_groups_artifact: str
-    gains_artifact: str
-    made_at: datetime = Field(default_factory=utc_now)
-
-
 class Submission(Table, table=True):
     """One submitted file and what became of it.
 
@@ -426,38 +373,6 @@ class Submission(Table, table=True):
     updated_at: datetime = Field(default_factory=utc_now)
 
 
-class PublishedFigure(Table, table=True):
-    """A figure of a paper outside the leaderboard's tables, as printed.
-
-    Attributes:
-        key: its stable name in the data file.
-        value: a fraction where ``unit`` is ``%`` or ``pp``, else in ``unit``; null for a text, a list or a range.
-        numbers: those of a list or range, in printed order and on the same scale.
-        printed: the text as printed.
-        derived: computed from printed figures instead of being printed itself.
-        benchmark: slug that it belongs to, if any.
-        retriever: key that it belongs to, if any.
-    """
-
-    __tablename__ = "published_figure"
-
-    id: int | None = Field(default=None, primary_key=True)
-    position: int = 0
-    key: str = Field(unique=True)
-    paper: str
-    place: str
-    subject: str
-    figure: str
-    value: float | None = None
-    numbers: list[float] = Field(default_factory=list, sa_column=_json())
-    printed: str = ""
-    unit: str = ""
-    derived: bool = False
-    note: str = Field(default="", sa_type=Text)
-    benchmark: str = ""
-    retriever: str = ""
-
-
 class Worker(Table, table=True):
     """A process that does jobs, seen alive a moment ago; it takes its row away when it stops in order.
 
@@ -479,29 +394,3 @@ class Worker(Table, table=True):
     device: str = "cpu"
     started_at: datetime = Field(default_factory=utc_now)
     seen_at: datetime = Field(default_factory=utc_now)
-
-
-class ApiToken(Table, table=True):
-    """A bearer token of the API; the token itself is shown once and never stored.
-
-    Attributes:
-        id: how lists and ``revoke`` name it; no secret.
-        secret_hash: sha256 of the token. It holds 256 random bits, so a slow hash would add nothing.
-        label: what it is for, in its owner's words.
-        person: whose submissions it makes.
-        scopes: words of ``Scope``.
-        expires_at: null for never.
-        last_used_at: the last request that it opened.
-    """
-
-    __tablename__ = "api_token"
-
-    id: str = Field(default_factory=new_run_id, primary_key=True)
-    secret_hash: str = Field(unique=True)
-    label: str
-    person: str = "local"
-    scopes: list[str] = Field(default_factory=list, sa_column=_json())
-    created_at: datetime = Field(default_factory=utc_now)
-    expires_at: datetime | None = None
-    last_used_at: datetime | None = None
-    revoked_at: datetime | None = None

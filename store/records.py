@@ -126,7 +126,7 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class BoardStatisticsRecord:
-    """What was computed over a board; see ``store.models.BoardStatistics``."""
+    """What was computed over a board; see ``store.statistics_models.BoardStatistics``."""
 
     benchmark_version_id: int
     computed_from: str
@@ -178,7 +178,7 @@ class SubmissionRecord:
 
 @dataclass(frozen=True)
 class TokenRecord:
-    """One API token without its secret; see ``store.models.ApiToken``."""
+    """One API token without its secret; see ``store.token_models.ApiToken``."""
 
     id: str
     label: str

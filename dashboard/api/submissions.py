@@ -24,9 +24,9 @@ from pipeline.run import Order
 from pipeline.scoring.averages import scores_json
 from store.access import runs, submissions, tokens
 from store.errors import Conflict, InvalidRecord
-from store.models import Scope as TokenScope
 from store.models import utc_now
 from store.records import TokenRecord
+from store.token_models import Scope as TokenScope
 
 PATH = "/submissions"
 #: Files are read and scored two at a time; others wait, so that pages are not starved.

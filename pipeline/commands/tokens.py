@@ -44,7 +44,7 @@ def create(
     """Make a token and print it; it cannot be shown again."""
     from pipeline.jobs.first_start import prepared_site
     from store.access import tokens
-    from store.models import Scope
+    from store.token_models import Scope
 
     with prepared_site().database.session() as session:
         made = tokens.create(

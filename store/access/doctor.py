@@ -16,7 +16,8 @@ from store.downstream_models import DownstreamStudy
 from store.errors import ArtifactDamaged, ArtifactMissing
 from store.field_analysis_models import FieldAnalysis
 from store.field_text_models import FieldTexts
-from store.models import BenchmarkVersion, BoardStatistics, Run, utc_now
+from store.models import BenchmarkVersion, Run, utc_now
+from store.statistics_models import BoardStatistics
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from sqlmodel import Session, col
 
 from store.database import exclusive
 from store.errors import InvalidRecord
-from store.models import PublishedFigure
+from store.figure_models import PublishedFigure
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure as a paper prints it; see ``store.models.PublishedFigure``."""
+    """One figure as a paper prints it; see ``store.figure_models.PublishedFigure``."""
 
     key: str
     paper: str

@@ -7,7 +7,8 @@ from hashlib import sha256
 from sqlalchemy import func, select
 from sqlmodel import Session, col
 
-from store.models import BenchmarkVersion, BoardStatistics, Provenance, Retriever, Run, State, Submission, Visibility
+from store.models import BenchmarkVersion, Provenance, Retriever, Run, State, Submission, Visibility
+from store.statistics_models import BoardStatistics
 
 
 def board_stamp(session: Session, benchmark_version_id: int) -> str:

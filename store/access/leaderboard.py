@@ -21,7 +21,6 @@ from store.errors import NotFound
 from store.models import (
     AverageOf,
     BenchmarkVersion,
-    LiftSummary,
     MetricSummary,
     Retriever,
     Run,
@@ -29,6 +28,7 @@ from store.models import (
     View,
     Visibility,
 )
+from store.statistics_models import LiftSummary
 
 #: The flag of a run that answered too few queries to be ranked.
 PARTIAL = "partial"
@@ -130,7 +130,7 @@ def leaderboard(
 
         - old, new, lift: fractions, null where not known (lift where either is null);
         - old_low, old_high, new_low, new_high, old_printed, new_printed, old_note, new_note, n;
-        - lift_low, lift_high, control, control_low, control_high, judged: see ``store.models.LiftSummary``;
+        - lift_low, lift_high, control, control_low, control_high, judged: see ``store.statistics_models.LiftSummary``;
         - coverage: answered over all queries, null for reported figures;
         - rank: by new, or by old on a board where nothing has a new figure; null when not ranked;
         - rank_old, rank_new: counted among the runs that have both figures (by old alone on a board where nothing

@@ -15,8 +15,9 @@ from sqlmodel import Session, col
 from store.artifacts import ArtifactStore
 from store.database import exclusive
 from store.errors import InvalidRecord, NotFound
-from store.models import BoardStatistics, LiftSummary, MetricSummary, Run, State, Visibility, utc_now
+from store.models import MetricSummary, Run, State, Visibility, utc_now
 from store.records import BoardStatisticsRecord, record
+from store.statistics_models import BoardStatistics, LiftSummary
 
 _KEY = ("metric", "k", "average", "domain")
 #: Columns of ``set_run_statistics``'s intervals.

@@ -13,8 +13,9 @@ from sqlalchemy import select, update
 from sqlmodel import Session, col
 
 from store.errors import InvalidRecord, NotFound
-from store.models import ApiToken, Scope, utc_now
+from store.models import utc_now
 from store.records import TokenRecord, record
+from store.token_models import ApiToken, Scope
 
 #: What every token starts with, so that secret scanners and people recognise one.
 PREFIX = "equirank_"

@@ -7,7 +7,10 @@ import store.annotation_models
 import store.downstream_models
 import store.field_analysis_models
 import store.field_text_models
+import store.figure_models
 import store.llm_models
+import store.statistics_models
+import store.token_models
 import store.validation_models  # noqa: F401
 from store.models import Table
 

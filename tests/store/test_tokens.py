@@ -7,7 +7,8 @@ from sqlmodel import select
 
 from store.access import tokens
 from store.errors import InvalidRecord, NotFound
-from store.models import ApiToken, Scope, utc_now
+from store.models import utc_now
+from store.token_models import ApiToken, Scope
 
 
 def test_a_token_opens_until_it_is_revoked_and_is_nowhere_in_the_database(database):

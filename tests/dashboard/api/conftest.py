@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from dashboard.api.routes import api_routes
 from pipeline.jobs.site import Site
 from store.access import runs, tokens
-from store.models import Scope
+from store.token_models import Scope
 
 # The fixtures of the pages' tests; a conftest of a sibling folder is not found by itself.
 from tests.dashboard.conftest import prepared_home, site, submitted  # noqa: F401

@@ -23,7 +23,7 @@ from pipeline.errors import EnvironmentProblem, EquiRankError, RunFileError, Usa
 from pipeline.jobs.first_start import demo_run
 from pipeline.jobs.site import Site, open_site
 from store.access import runs
-from store.models import Scope
+from store.token_models import Scope
 
 FIELDS = {"benchmark": "demo-tools", "retriever": "From afar", "part": ""}
 

@@ -13,7 +13,8 @@ from dashboard.current_site import use_site
 from pipeline.jobs.first_start import demo_run
 from pipeline.jobs.site import Site, open_site
 from store.access import runs, submissions, tokens
-from store.models import Run, Scope, Submission
+from store.models import Run, Submission
+from store.token_models import Scope
 
 ADDRESS = "/api/v1/submissions"
 SAID = {"benchmark": "demo-tools", "retriever": "Sent by a program"}
