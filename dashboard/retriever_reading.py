@@ -15,7 +15,7 @@ from dashboard import pair_reading, reading
 from dashboard.components.board import BoardView, ranked_for
 from dashboard.current_site import the_site
 from pipeline.retrieval.registry import RetrieverEntry, default_registry
-from store.access import retrievers, runs
+from store.access import retrievers, run_figures, runs
 from store.errors import NotFound
 from store.records import BenchmarkRecord, RetrieverRecord
 
@@ -91,7 +91,7 @@ def retriever(key: str) -> ReadRetriever:
                 base = None if known is None else _of_registry(known)
         tuned = tuple(retrievers.tuned_from(session, key, described=described))
         listed = runs.list_runs(session, retriever_id=record.id, public_only=True)
-        figures = runs.headline_figures(session, listed["run_id"].to_list())
+        figures = run_figures.headline_figures(session, listed["run_id"].to_list())
     return ReadRetriever(
         record, entry, base, tuned, listed.join(figures, on="run_id", how="left", maintain_order="left")
     )

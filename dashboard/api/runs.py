@@ -14,7 +14,7 @@ from pipeline.jobs.run_card import card_text, run_address, run_card
 from pipeline.jobs.run_records import run_record
 from pipeline.scoring.averages import scores_json
 from pipeline.scoring.run_statistics import READINGS
-from store.access import benchmarks, retrievers, runs, statistics
+from store.access import benchmarks, retrievers, run_figures, runs, statistics
 from store.errors import NotFound
 from store.models import State, Visibility
 from store.records import RunRecord
@@ -145,7 +145,7 @@ READS = (
             "properties": {
                 "run": {"type": "object"},
                 "scores": {"type": "object", "description": "As `equirank runs show --format json`."},
-                "figures": {"type": "array", "items": row_schema(runs.SUMMARY_SCHEMA)},
+                "figures": {"type": "array", "items": row_schema(run_figures.SUMMARY_SCHEMA)},
                 "lifts": {"type": "array", "items": row_schema(statistics.LIFTS)},
                 "readings": {
                     "type": ["array", "null"],

@@ -13,7 +13,7 @@ from dashboard.components.submission_form import fields
 from dashboard.components.untrusted import plain
 from dashboard.current_site import the_site
 from pipeline.jobs.submission import LOCAL_PERSON, publish_run, withdraw_run
-from store.access import runs, submissions
+from store.access import run_figures, runs, submissions
 from store.models import Trained, Visibility
 from store.records import RunRecord
 
@@ -35,7 +35,7 @@ def read_mine() -> pl.DataFrame:
     """The runs that this person submitted, newest first, with what ranks them: ``k``, ``old`` and ``new``."""
     with the_site().database.reading() as session:
         mine = runs.list_runs(session, person=LOCAL_PERSON)
-        figures = runs.headline_figures(session, mine["run_id"].to_list())
+        figures = run_figures.headline_figures(session, mine["run_id"].to_list())
     return mine.join(figures, on="run_id", how="left", maintain_order="left")
 
 

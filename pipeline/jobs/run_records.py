@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from pipeline.jobs.site import Site
-from store.access import benchmarks, retrievers, runs
+from store.access import benchmarks, retrievers, run_figures, runs
 from store.models import Provenance, State, Visibility
 
 
@@ -24,7 +24,7 @@ def list_records(site: Site, benchmark: str | None = None) -> list[dict[str, Any
             benchmark_version_id=version,
             provenances=(Provenance.UPLOADED, Provenance.MEASURED),
         )
-        figures = runs.headline_figures(session, frame["run_id"].to_list())
+        figures = run_figures.headline_figures(session, frame["run_id"].to_list())
     scored = {row.pop("run_id"): row for row in figures.to_dicts()}
     no_figure = {"k": None, "old": None, "new": None}
     return [
@@ -57,7 +57,7 @@ def run_headline(site: Site, run_id: str) -> list[str]:
     """
     with site.database.reading() as session:
         run = runs.get(session, run_id)
-        figures = runs.headline_figures(session, [run_id])
+        figures = run_figures.headline_figures(session, [run_id])
     lines = []
     for _, k, old, new in figures.iter_rows():
         told = "" if new is None else f", {100 * new:.1f} by every valid answer"

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Select, delete, select
 from sqlmodel import Session, col
 
-from store.access.runs import SUMMARY_SCHEMA, check_summaries, insert_summaries
+from store.access.run_figures import SUMMARY_SCHEMA, check_summaries, insert_summaries
 from store.database import exclusive
 from store.errors import InvalidRecord
 from store.models import Level, MetricSummary, Provenance, Run, State, Trained, utc_now

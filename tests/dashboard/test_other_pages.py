@@ -13,7 +13,7 @@ from dashboard.components import failures
 from dashboard.current_site import use_site
 from pipeline.jobs.first_start import demo_run
 from pipeline.jobs.site import Site
-from store.access import runs
+from store.access import run_figures, runs
 from store.models import Trained
 from tests.dashboard.dashboard_app import open_page
 
@@ -161,7 +161,7 @@ def test_my_runs_show_what_ranks_them(site: Site, app: AppTest, submitted: Calla
     sound(open_page(app, "my_runs"))
     row = app.dataframe[0].value.iloc[0]
     with site.database.reading() as session:
-        figures = runs.headline_figures(session, [shown]).row(0, named=True)
+        figures = run_figures.headline_figures(session, [shown]).row(0, named=True)
     assert row[["NDCG old", "NDCG new", "K"]].tolist() == [f"{100 * figures[v]:.1f}" for v in ("old", "new")] + ["10"]
     assert "—" not in app.dataframe[0].value["NDCG new"].tolist()
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from sqlmodel import select
 
-from store.access import retrievers, runs, submissions
+from store.access import retrievers, run_figures, runs, submissions
 from store.access.leaderboard import leaderboard
 from store.errors import ArtifactDamaged, ArtifactMissing, Conflict, InvalidRecord, NotFound
 from store.models import (
@@ -313,8 +313,8 @@ def test_headline_figures_are_those_that_rank_a_run(database, benchmark, retriev
             summaries = [Summary(view, "NDCG", k, average, value) for view, k, average, value in given]
             ids[name] = runs.add_run(session, run, summaries, artifacts=artifacts).id
     with database.reading() as session:
-        found = {row["run_id"]: row for row in runs.headline_figures(session, list(ids.values())).to_dicts()}
-        assert runs.headline_figures(session, []).is_empty()
+        found = {row["run_id"]: row for row in run_figures.headline_figures(session, list(ids.values())).to_dicts()}
+        assert run_figures.headline_figures(session, []).is_empty()
         only = runs.list_runs(session, retriever_id=retriever.id)
         assert only.height == 3
         assert runs.list_runs(session, retriever_id=retriever.id + 1).is_empty()
