@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pipeline.formats import line_kernel
 from pipeline.formats import trec_kernel as kernel
 from pipeline.formats.byte_source import ByteSource
 from pipeline.formats.decimal_kernel import NUMBER, decide
@@ -89,8 +90,8 @@ def read_trec(source: ByteSource, target: RunTarget, collector: RowCollector) ->
         collector.add(parsed.query, parsed.tool, parsed.score, parsed.rank, parsed.line + np.int32(base))
         header_seen |= base <= head.header_line < base + parsed.lines
         lines += parsed.lines
-        blanks += int(parsed.counts[kernel.BLANK])
-        comments += int(parsed.counts[kernel.COMMENT])
+        blanks += int(parsed.counts[line_kernel.BLANK])
+        comments += int(parsed.counts[line_kernel.COMMENT])
         returns += parsed.returns
         other_tags += int(parsed.counts[kernel.TAG])
         if not parsed.block.ended and (cut := _cut_id(parsed.block, target)):
@@ -271,7 +272,7 @@ def _word(
     collector.unknown_queries.add_unnamed(int(counts[kernel.UNKNOWN_QUERY]) - told[kernel.UNKNOWN_QUERY])
     collector.unknown_tools.add_unnamed(int(counts[kernel.UNKNOWN_TOOL]) - told[kernel.UNKNOWN_TOOL])
     told[kernel.SCORE_RANGE] -= len(wrong_scores)
-    for code in range(kernel.COLUMNS, kernel.LONG + 1):
+    for code in range(line_kernel.COLUMNS, kernel.LONG + 1):
         collector.problems.add_unworded(int(counts[code]) - told[code])
 
 
@@ -284,7 +285,7 @@ def _sentence(
 ) -> str:
     """What is wrong with one line, the offending text and the fix."""
     text = _text(buffer, start, end)
-    if code == kernel.COLUMNS:
+    if code == line_kernel.COLUMNS:
         found = len(text.split()) if end - start <= 4096 else 0
         columns = plural(found, "column") if found else "the wrong number of columns"
         if last_open:
@@ -308,10 +309,10 @@ def _sentence(
     while begin > 0 and buffer[begin - 1] != 10:
         begin -= 1
     place = f"at byte {start - begin + 1} of the line"
-    if code == kernel.UTF8:
+    if code == line_kernel.UTF8:
         shown = quote(_text(buffer, max(begin, start - 30), start + 20).split("\n")[0])
         return f"byte 0x{buffer[start]:02X} {place} is not valid UTF-8: {shown}; save the file as UTF-8"
     shown = quote(_text(buffer, max(begin, start - 30), end).replace("\ufffd", ""))
-    if code == kernel.SPACE:
+    if code == line_kernel.SPACE:
         return f"{character(ord(text))} {place}, after {shown}: separate columns with spaces or tabs only"
     return f"the control character {character(ord(text))} {place}, after {shown}: remove it"
