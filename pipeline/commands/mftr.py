@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipeline.commands import mftr_texts, output
-from pipeline.commands.options import BenchmarkName, Quiet, ReportFormat, ScoreFormat, cutoffs
+from pipeline.commands.options import BenchmarkName, Encoding, Quiet, ReportFormat, ScoreFormat, cutoffs
 from pipeline.commands.retrieval import stages
 from pipeline.mftr.settings import DEFAULT_PRESET
 
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 Model = Annotated[
     str, typer.Option("--model", "-m", metavar="M", help="Registry key, alias, hub id[@commit] or folder.")
-]
-Encoding = Annotated[
-    str, typer.Option("--preset", metavar="card|paper", help="Encode as the model card or as the papers did.")
 ]
 MftrPreset = Annotated[
     str, typer.Option("--mftr", metavar="paper|v2", help="As published, or with our changes to scales and penalties.")

@@ -31,6 +31,9 @@ PartOption = Annotated[
     str | None,
     typer.Option("--part", metavar="SUBSET/SPLIT", help="Which part of an MTEB predictions file to read."),
 ]
+Encoding = Annotated[
+    str, typer.Option("--preset", metavar="card|paper", help="Encode as the model card or as the papers did.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on the terminal.")]
 
 

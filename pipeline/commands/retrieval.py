@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.commands import output
-from pipeline.commands.options import BenchmarkName, Quiet, ReportFormat
+from pipeline.commands import retrieval_options as given
+from pipeline.commands.options import BenchmarkName, Encoding, Quiet, ReportFormat
 
 if TYPE_CHECKING:
     from pipeline.jobs.evaluation_request import EvaluationRequest
@@ -26,58 +27,24 @@ def register(app: typer.Typer) -> None:
 
 def retrieve(
     benchmark: BenchmarkName,
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model", "-m", metavar="M", help="Registry key, alias, hub id[@commit], folder or litellm/provider/model."
-        ),
-    ],
-    method: Annotated[
-        str,
-        typer.Option("--method", metavar="full-doc|sub-query|adapter|mftr|…", help="What is matched with what."),
-    ] = "full-doc",
-    preset: Annotated[
-        str, typer.Option("--preset", metavar="card|paper", help="Encode as the model card or as the papers did.")
-    ] = "card",
-    instruction: Annotated[
-        bool,
-        typer.Option("--instruction/--no-instruction", help="Give queries the instruction they have."),
-    ] = False,
-    depth: Annotated[int, typer.Option("--depth", min=1, help="Results kept for a query.")] = 100,
-    positives: Annotated[
-        str,
-        typer.Option("--positives", metavar="ground_truth|equivalents", help="What the adapter learns to be right."),
-    ] = "ground_truth",
-    dtype: Annotated[
-        str, typer.Option("--dtype", metavar="float32|float16|bfloat16", help="Compute in another number format.")
-    ] = "",
-    endpoint_url: Annotated[str, typer.Option("--endpoint-url", help="Address of an embeddings endpoint.")] = "",
-    mftr: Annotated[
-        str, typer.Option("--mftr", metavar="paper|v2", help="Preset of MFTR and its variants (default: paper).")
-    ] = "",
-    method_preset: Annotated[
-        str, typer.Option("--method-preset", metavar="NAME", help="Preset of another method that has some.")
-    ] = "",
-    standardizer: Annotated[
-        str,
-        typer.Option("--standardizer", metavar="rule-based|llm|ID", help="Who puts documents into fields."),
-    ] = "",
-    rewriter: Annotated[
-        str, typer.Option("--rewriter", metavar="original|llm|ID", help="Who rewrites queries; original: nobody.")
-    ] = "",
-    weights: Annotated[
-        str, typer.Option("--weights", metavar="ID", help="Imported weights instead of learned ones.")
-    ] = "",
-    llm: Annotated[
-        str, typer.Option("--llm", metavar="MODEL", help="Language model as provider/model (default: gpt-4o-mini).")
-    ] = "",
-    budget: Annotated[
-        float | None, typer.Option("--budget", metavar="USD", min=0, help="The most that language models may cost.")
-    ] = None,
-    publish: Annotated[bool, typer.Option("--publish", help="Put the run on the leaderboard at once.")] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="RUN", help="Write a TREC file here and store nothing.")
-    ] = None,
+    model: given.Model,
+    method: given.MethodName = "full-doc",
+    preset: Encoding = "card",
+    instruction: given.Instruction = False,
+    depth: given.Depth = 100,
+    positives: given.Positives = "ground_truth",
+    dtype: given.DtypeName = "",
+    endpoint_url: given.EndpointUrl = "",
+    mftr: given.Mftr = "",
+    method_preset: given.MethodPreset = "",
+    standardizer: given.Standardizer = "",
+    rewriter: given.Rewriter = "",
+    weights: given.Weights = "",
+    llm: given.Llm = "",
+    budget: given.Budget = None,
+    retry_failed: given.RetryFailed = False,
+    publish: given.Publish = False,
+    out: given.Out = None,
     format: Annotated[ReportFormat, typer.Option(help="How to print the result.")] = ReportFormat.TABLE,
     quiet: Quiet = False,
 ) -> None:
@@ -91,7 +58,7 @@ def retrieve(
 
     if mftr and method_preset:
         raise UsageError("--mftr and --method-preset name the same thing: give one of them")
-    _refuse_idle(method, positives, llm, budget, (standardizer, rewriter))
+    _refuse_idle(method, positives, bool(llm or budget is not None or retry_failed), (standardizer, rewriter))
     request = EvaluationRequest(
         benchmark=benchmark,
         model=model,
@@ -113,10 +80,10 @@ def retrieve(
     if out is not None:
         _to_file(request, out, format, quiet)
     else:
-        _to_store(request, format, quiet)
+        _to_store(request, format, quiet, retry_failed=retry_failed)
 
 
-def _refuse_idle(method: str, positives: str, llm: str, budget: float | None, texts: tuple[str, str]) -> None:
+def _refuse_idle(method: str, positives: str, asking: bool, texts: tuple[str, str]) -> None:
     """Refuse options that the method would pass over: their user expects another run than the one that came."""
     from pipeline.errors import UsageError
     from pipeline.jobs.fields.methods import LLM, FieldMethod
@@ -125,9 +92,11 @@ def _refuse_idle(method: str, positives: str, llm: str, budget: float | None, te
         raise UsageError(f"the positives mean nothing to the method {method}: they are the adapter's")
     found = FieldMethod(method) if method in list(FieldMethod) else None
     asks = found is not None and (found.needs.asks or LLM in texts)
-    if not asks and (llm or budget is not None):
+    if asking and not asks:
         how = "; --standardizer llm and --rewriter llm ask one" if found is not None else ""
-        raise UsageError(f"no language model is asked here, so --llm and --budget mean nothing: leave them out{how}")
+        raise UsageError(
+            f"no language model is asked here, so --llm, --budget and --retry-failed mean nothing: leave them out{how}"
+        )
 
 
 def _to_file(request: EvaluationRequest, out: Path, format: ReportFormat, quiet: bool) -> None:
@@ -158,7 +127,7 @@ def _to_file(request: EvaluationRequest, out: Path, format: ReportFormat, quiet:
         typer.echo(f"note: {note}")
 
 
-def _to_store(request: EvaluationRequest, format: ReportFormat, quiet: bool) -> None:
+def _to_store(request: EvaluationRequest, format: ReportFormat, quiet: bool, *, retry_failed: bool) -> None:
     from pipeline.errors import UsageError
     from pipeline.jobs.evaluation_request import resolve_request
     from pipeline.jobs.first_start import prepared_site
@@ -175,7 +144,7 @@ def _to_store(request: EvaluationRequest, format: ReportFormat, quiet: bool) -> 
     evaluation = resolve_request(site, request)
     known = measured_run(site, evaluation.run_key) is not None
     with stages(quiet) as progress:
-        run_id = measure(site, evaluation, progress=progress)
+        run_id = measure(site, evaluation, retry_failed=retry_failed, progress=progress)
     if request.publish:
         publish_run(site, run_id)  # it may have been there before, and private
     link = permalink(site, run_id)

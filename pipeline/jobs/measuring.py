@@ -420,10 +420,13 @@ def _known_or_new(session: Session, model: ModelSpec) -> RetrieverRecord:
         return retrievers.upsert(session, row)
 
 
-def measure(site: Site, evaluation: Evaluation, *, progress: ProgressCallback | None = None) -> str:
+def measure(
+    site: Site, evaluation: Evaluation, *, retry_failed: bool = False, progress: ProgressCallback | None = None
+) -> str:
     """Do a whole evaluation here and now, as ``equirank retrieve`` does; returns the run's id.
 
-    A run that a job made for the same request is returned as it is.
+    A run that a job made for the same request is returned as it is. With ``retry_failed`` questions to a language
+    model that are recorded as failed are asked again.
 
     Raises:
         BenchmarkError, ModelError, UsageError, StoreError: as the parts.
@@ -435,7 +438,9 @@ def measure(site: Site, evaluation: Evaluation, *, progress: ProgressCallback | 
     if not isinstance(evaluation.method, Method):
         from pipeline.jobs.fields.runs import measure_fields
 
-        return store_run(site, evaluation, measure_fields(site, evaluation, progress=progress))
+        return store_run(
+            site, evaluation, measure_fields(site, evaluation, retry_failed=retry_failed, progress=progress)
+        )
     for shard in shards(site, evaluation):
         encode_shard(site, evaluation, shard, progress=progress)
     return store_run(site, evaluation, rank(site, evaluation, progress=progress))

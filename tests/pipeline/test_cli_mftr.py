@@ -9,6 +9,7 @@ import pytest
 
 from pipeline.formats.benchmark_folder import read_benchmark_folder
 from pipeline.jobs.first_start import demo_folder
+from pipeline.retrieval.embedding_cache import FolderEmbeddingCache
 from tests.llm_server import LlmServer
 from tests.pipeline.command_line import CommandLine
 from tests.pipeline.jobs.field_answers import answer
@@ -182,7 +183,14 @@ def test_what_cannot_be_is_refused_in_words(
     ],
 )
 def test_the_published_weights_give_the_published_figures(
-    equirank: CommandLine, shared: Path, model: str, preset: str, options: tuple[str, ...], ndcg: str, recall: str
+    equirank: CommandLine,
+    shared: Path,
+    embeddings: FolderEmbeddingCache,
+    model: str,
+    preset: str,
+    options: tuple[str, ...],
+    ndcg: str,
+    recall: str,
 ) -> None:
     data = shared / "data" / "mftr"
     done = equirank(
@@ -190,6 +198,7 @@ def test_the_published_weights_give_the_published_figures(
         "--standardized", str(data / "standardized_tools_apibank.jsonl"),
         "--rewritten", str(data / "rewritten_queries.jsonl"),
         "--weights", str(data / "learned_params.json"), "--k", "10", *options,
+        EQUIRANK_ARTIFACT_URL=str(embeddings.folder.parent),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     rows = {words[0]: words[1:] for line in done.stdout.splitlines() if len(words := line.split()) == 3}
@@ -209,7 +218,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
 def test_options_that_the_method_passes_over_are_refused(equirank: CommandLine, folder: Path, tmp_path: Path) -> None:
     given = ("retrieve", "-b", str(folder), "-m", "bm25", "--out", str(tmp_path / "run"))
     for options, said in (
-        (("--llm", LLM), "--llm and --budget mean nothing"),
+        (("--llm", LLM), "--llm, --budget and --retry-failed mean nothing"),
         (("--method", "mftr", "--llm", LLM, "--budget", "1"), "--standardizer llm and --rewriter llm ask one"),
         (("--method", "mftr", "--positives", "equivalents"), "the positives mean nothing to the method mftr"),
         (("--weights", "x"), "the weights mean nothing to the method full-doc"),
@@ -231,11 +240,17 @@ def test_imported_weights_need_queries_with_folds(equirank: CommandLine, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_model_that_answers_nothing_makes_no_run(equirank: CommandLine) -> None:
+def test_a_model_that_answers_nothing_makes_no_run_and_is_asked_again_on_demand(equirank: CommandLine) -> None:
+    asked = (
+        "retrieve", "-b", "demo-skills", "-m", "bm25", "--method", "mftr", "--rewriter", "llm", "--llm", LLM,
+        "--budget", "1", "--format", "json",
+    )  # fmt: skip
     with LlmServer(lambda body: "I would rather not.") as server:
-        llm = {"EQUIRANK_LLM_BASE_URL": server.url, "EQUIRANK_LLM_ATTEMPTS": "1"}
-        done = equirank(
-            "retrieve", "-b", "demo-skills", "-m", "bm25", "--method", "mftr", "--rewriter", "llm",
-            "--llm", "openai/gpt-4o-mini", "--budget", "1", **llm,
-        )  # fmt: skip
-    assert done.returncode == 1 and "gave no valid answer for any of 59 queries" in done.stderr, done.stderr
+        llm = {"EQUIRANK_LLM_BASE_URL": server.url, "EQUIRANK_LLM_PRICES": f"{LLM}=0/0", "EQUIRANK_LLM_ATTEMPTS": "1"}
+        done = equirank(*asked, **llm)
+        assert done.returncode == 1 and "gave no valid answer for any of 59 queries" in done.stderr, done.stderr
+        calls, server.answer = server.count, answer
+        assert equirank(*asked, **llm).returncode == 1 and server.count == calls, "a failure stands"
+        again = equirank(*asked, "--retry-failed", **llm)
+    assert again.returncode == 0, again.stderr
+    assert server.count == 2 * calls and json.loads(again.stdout)["run_id"]

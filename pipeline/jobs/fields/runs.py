@@ -169,8 +169,10 @@ def rank_by_baseline(
     return Ranked(artifact, method_contract(evaluation), costs, notes, settings_json(evaluation, sources))
 
 
-def measure_fields(site: Site, evaluation: Evaluation, *, progress: ProgressCallback | None = None) -> Ranked:
-    """Do a whole evaluation over fields here and now, up to the stored ranking.
+def measure_fields(
+    site: Site, evaluation: Evaluation, *, retry_failed: bool = False, progress: ProgressCallback | None = None
+) -> Ranked:
+    """Do a whole evaluation over fields here and now, up to the stored ranking; see ``measuring.measure``.
 
     Raises:
         BudgetExceeded, JudgeError: a language model cannot be asked, or not any more.
@@ -179,7 +181,7 @@ def measure_fields(site: Site, evaluation: Evaluation, *, progress: ProgressCall
     sources = ready_sources(site, evaluation)
     asker: Asker | None = None
     if evaluation.options is not None and evaluation.options.asks:
-        asker = run_asker(site, evaluation)
+        asker = run_asker(site, evaluation, retry_failed=retry_failed)
     if sources is None:
         assert asker is not None
         sources = asked_sources(site, evaluation, asker, progress=progress)

@@ -22,7 +22,6 @@ from pipeline.mftr.schema import (
     original_query,
 )
 from pipeline.mftr.settings import PAPER, V2, Penalty, Weighting
-from pipeline.retrieval.embedding_cache import FolderEmbeddingCache
 from pipeline.retrieval.models import resolve_model
 from pipeline.scoring.compiler import compile_benchmark
 from tests.pipeline.retrieval.small import benchmark, ranking
@@ -111,11 +110,6 @@ def published(shared: Path):
         "standardized": read_standardized(folder / "standardized_tools_apibank.jsonl").tools,
         "rewritten": [q for q in read_rewritten(folder / "rewritten_queries.jsonl").queries if q.query_id in ids],
     }
-
-
-@pytest.fixture(scope="module")
-def embeddings(tmp_path_factory: pytest.TempPathFactory) -> FolderEmbeddingCache:
-    return FolderEmbeddingCache(tmp_path_factory.mktemp("embeddings"))
 
 
 @pytest.mark.slow

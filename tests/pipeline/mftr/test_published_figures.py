@@ -103,13 +103,13 @@ def test_the_plain_mean_of_the_four_fields_by_bm25(apibank: ApiBank, bm25: Bm25F
 
 
 @pytest.fixture(scope="module")
-def minilm(apibank: ApiBank, tmp_path_factory: pytest.TempPathFactory) -> dict[str, DenseFields]:
+def minilm(apibank: ApiBank, embeddings: FolderEmbeddingCache) -> dict[str, DenseFields]:
     """With the prefix of the paper's harness before every need and argument, and without it."""
-    model, cache = resolve_model("minilm"), FolderEmbeddingCache(tmp_path_factory.mktemp("embeddings"))
+    model = resolve_model("minilm")
     paper = model.contract("paper")
     bare = replace(paper, query_format="{query}", bare_query_format="{query}")
     return {
-        name: encode_fields(apibank.tools, apibank.queries, model, contract, cache)
+        name: encode_fields(apibank.tools, apibank.queries, model, contract, embeddings)
         for name, contract in (("prefix", paper), ("no prefix", bare))
     }
 

@@ -108,12 +108,10 @@ def test_importing_it_and_searching_with_bm25_loads_no_torch() -> None:
 
 
 @pytest.fixture(scope="module")
-def minilm(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Retrieval]:
+def minilm(shared: Path, embeddings: FolderEmbeddingCache) -> dict[str, Retrieval]:
     loaded = read_benchmark_folder(shared / "benchmarks" / "apibank")
-    cache = FolderEmbeddingCache(tmp_path_factory.mktemp("embeddings"))
-    return {
-        preset: retrieve(loaded, resolve_model("minilm"), preset=preset, cache=cache) for preset in ("card", "paper")
-    }
+    model = resolve_model("minilm")
+    return {preset: retrieve(loaded, model, preset=preset, cache=embeddings) for preset in ("card", "paper")}
 
 
 @pytest.mark.slow
