@@ -44,7 +44,9 @@ def growth_section(site: Site, record: BenchmarkRecord) -> None:
         st.info(f"Every tool in the top {DEPTH} of a public run has a verdict, or no run with a ranking is public yet.")
         return
     content = query_reading.content(record).benchmark
-    st.markdown(f"**{whole(queue.height)} tools of {whole(queue['query_id'].n_unique())} queries wait for a verdict.**")
+    queries = queue["query_id"].n_unique()
+    of = f"{whole(queries)} {'query' if queries == 1 else 'queries'}"
+    st.markdown(f"**{whole(queue.height)} results of {of} wait for a verdict.**")
     table = queue_table(content, queue.head(_ROWS))
     text_table(table, key=f"gro_table_{record.id}", label="Tools to verify next", most_rows=12)
     shown = f" The first {whole(_ROWS)} are shown." if queue.height > _ROWS else ""

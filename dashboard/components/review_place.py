@@ -15,12 +15,14 @@ export default function ({ data, parentElement }) {
     mark = document.createElement("div");
     mark.tabIndex = -1;
     mark.style.outline = "none";
+    // Below the menu, which stays at the top of the window.
+    mark.style.scrollMarginTop = "5rem";
     parentElement.append(mark);
   }
   mark.setAttribute("aria-label", data.label);
   mark.setAttribute("role", "group");
   if (mark.dataset.item !== undefined && mark.dataset.item !== data.item) {
-    mark.scrollIntoView({ block: "center" });
+    mark.scrollIntoView({ block: "start" });
     mark.focus({ preventScroll: true });
   }
   mark.dataset.item = data.item;

@@ -92,7 +92,8 @@ def task(work: Work) -> None:
         st.markdown(f"**{title}** of {plain(work.benchmark.name)} · {plain(work.person.name)}")
         st.caption(
             "Can the candidate's tools answer the query as well as the ground truth's? "
-            "Other names, interfaces or parameter formats are no fault."
+            "Other names, interfaces or parameter formats are no fault. Once the review is closed, verdicts and "
+            "sentences are public, without names."
         )
 
 

@@ -28,8 +28,9 @@ from store.validation_models import (
     ValidationSample,
 )
 
-#: People of one sample.
+#: People of one sample, and samples of one version that are reviewed at a time.
 MOST_PEOPLE = 100
+MOST_OPEN = 20
 LONGEST_NAME = 100
 LONGEST_NOTE = 500
 
@@ -144,11 +145,15 @@ def add_sample(session: Session, sample: ValidationSample, items: Sequence[Valid
     Raises:
         NotFound: the benchmark version is not stored.
         InvalidRecord: there are no items, or the note is too long or has invisible characters.
+        Conflict: too many samples of the version are open.
     """
+    exclusive(session, f"samples {sample.benchmark_version_id}")
     if session.get(BenchmarkVersion, sample.benchmark_version_id) is None:
         raise NotFound(f"no benchmark version has the id {sample.benchmark_version_id}")
     if not items:
         raise InvalidRecord("a sample needs at least one item")
+    if sum(not known.is_closed for known in list_samples(session, sample.benchmark_version_id)) >= MOST_OPEN:
+        raise Conflict(f"{MOST_OPEN} samples of this version are open: close one first (`equirank validation close`)")
     sample.note = _text("note", sample.note, LONGEST_NOTE, empty=True)
     secret = new_token()
     sample.lead_hash = _digest(secret)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -15,6 +16,7 @@ from pipeline.toolex.validation import Bucket
 from store.access import benchmarks, reviews, validation
 from store.records import BenchmarkRecord
 from store.validation_models import ReviewerRole
+from tests.dashboard.conftest import APP
 from tests.dashboard.dashboard_app import open_page
 
 DEMO = "demo-tools@1"
@@ -179,7 +181,7 @@ def test_every_fault_is_offered_in_words() -> None:
     assert [choice_text(choice) for choice in CHOICES] == ["Valid", *(f"Invalid: {bucket.value}" for bucket in Bucket)]
 
 
-def test_a_verdict_is_disputed_on_its_querys_page(app: AppTest, review: Review) -> None:
+def test_a_verdict_is_disputed_on_its_querys_page_and_decided(app: AppTest, review: Review) -> None:
     page = open_page(app, "queries", q_benchmark=DEMO, q_query="ev-006")
     press(page, "Dispute it")
     assert "Nothing is sent yet" in page.warning[0].value
@@ -189,3 +191,34 @@ def test_a_verdict_is_disputed_on_its_querys_page(app: AppTest, review: Review) 
     page.text_area[0].set_value("Again.")
     press(page, "Dispute it")
     assert "disputed already" in page.error[0].value
+    page = open_page(app, "annotate", an_view="Disputes", an_of=DEMO)
+    assert "1 waits for a decision" in texts(page)
+    press(page, "Uphold")
+    assert "Nothing is decided yet" in page.warning[0].value
+    page.text_input[0].set_value("So it does.")
+    press(page, "Uphold")
+    said = texts(page)
+    assert "0 wait for a decision" in said and "upheld" in said and "So it does." in said
+
+
+def test_a_keeper_draws_a_sample_and_sees_what_to_verify_next(
+    app: AppTest, review: Review, submitted: Callable[..., str]
+) -> None:
+    page = open_page(app, "annotate", an_view="Validate", an_of=DEMO)
+    page.number_input[0].set_value(5)
+    press(page, "Draw a sample")
+    (link,) = [block.value for block in page.code]
+    with review.site.database.reading() as session:
+        opened = validation.open_link(session, link.rpartition("=")[2])
+        assert opened.person is None and len(validation.items(session, opened.sample.id)) == 5
+    assert "Sample of 5 items" in texts(page)
+    press(page, "I have it")
+    assert not page.code
+    submitted("Hidden", publish=False)
+    page = open_page(AppTest.from_file(str(APP), default_timeout=60), "annotate", an_view="Grow", an_of=DEMO)
+    press(page, "Look through the public runs")
+    assert "no run with a ranking is public yet" in texts(page)
+    submitted("Public")
+    page.run()
+    assert "wait for a verdict" in texts(page)
+    assert list(page.dataframe[0].value.columns)[:3] == ["Tool", "Query", "Runs"]

@@ -168,6 +168,19 @@ def test_a_closed_sample_takes_nothing(
         assert [one.is_open for one in reviews.own(session, ann.id)] == [False]
 
 
+def test_a_version_has_so_many_open_samples(
+    database: Database, benchmark: BenchmarkRecord, sample: NewSample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(validation, "MOST_OPEN", 1)
+    row = ValidationSample(benchmark_version_id=benchmark.id, size=1, seed=1, lead_hash="")
+    item = ValidationItem(sample_id="", item="x", place=0, query_id="q", tool_ids=["t"], subqueries=1, stratum_items=1)
+    with pytest.raises(Conflict, match="close one first"), database.session() as session:
+        validation.add_sample(session, row, [item])
+    with database.session() as session:
+        validation.close(session, sample.sample.id)
+        assert validation.add_sample(session, row, [item]).sample.id != sample.sample.id
+
+
 def test_half_a_verdict_is_refused(database: Database, sample: NewSample, invited: Callable[..., PersonRecord]) -> None:
     ann = invited("Ann")
     halves: list[tuple[str, str | None, bool, str]] = [
