@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -122,9 +122,10 @@ def opened(page: str, query: dict[str, Any]) -> AppTest:
 
 
 def controls(app: AppTest) -> list[Widget]:
-    """Widgets with a value that a reader sets, but for files."""
+    """Widgets with a value that a reader sets, but for files and for forms, which are sent and no state of a page."""
     kinds = (Button, DownloadButton, FileUploader)
-    return [node for node in app._tree if isinstance(node, Widget) and not isinstance(node, kinds) and node.key]
+    widgets = [node for node in app._tree if isinstance(node, Widget) and not isinstance(node, kinds) and node.key]
+    return [widget for widget in widgets if not getattr(widget.proto, "form_id", "")]
 
 
 def parameter(app: AppTest, control: Widget) -> str | None:
@@ -188,9 +189,12 @@ def test_addresses_restore_every_control_and_every_choice_can_be_undone(
 ) -> None:
     _, run = filled
     query = {name: run if value == "RUN" else value for name, value in query.items()}
-    for key in [str(control.key) for control in controls(opened(page, query))]:
-        app = opened(page, query)
-        first = content(app)
+    app = opened(page, query)
+    first = content(app)
+    for key in [str(control.key) for control in controls(app)]:
+        if content(app) != first:
+            # After a choice that cannot be undone as it was: from the link again.
+            app = opened(page, query)
         control = by_key(app, key)
         name = parameter(app, control)
         assert name, f"the address of {page} says nothing about {key}"
@@ -203,7 +207,9 @@ def test_addresses_restore_every_control_and_every_choice_can_be_undone(
         changed = content(app)
         now = by_key(app, key)
         assert now.value != old, f"{key} did not change"
-        address = query | dict(app.query_params)
+        # A browser takes a bound control out of the address that shows its default again.
+        kept = {str(c.proto.query_param_key) for c in controls(app) if getattr(c.proto, "query_param_key", "")}
+        address = query | {word: value for word, value in app.query_params.items() if word not in kept}
         if bound:
             address[name] = written(now)
         link = opened(page, address)
@@ -239,13 +245,27 @@ def notices(app: AppTest) -> list[str]:
     return [str(warning.value) for warning in app.warning if "this link" in str(warning.value)]
 
 
+@pytest.fixture(scope="module")
+def seen(filled: tuple[Site, str]) -> Callable[[str, dict[str, str]], AppTest]:
+    """A view as its link shows it, opened once for all tests that only look at it."""
+    apps: dict[str, AppTest] = {}
+
+    def look(page: str, query: dict[str, str]) -> AppTest:
+        name = named(page, query)
+        if name not in apps:
+            apps[name] = opened(page, {k: filled[1] if value == "RUN" else value for k, value in query.items()})
+        return apps[name]
+
+    return look
+
+
 @pytest.mark.parametrize(("page", "query"), VIEWS, ids=[named(*view) for view in VIEWS])
 def test_what_a_link_asks_for_and_a_page_does_not_offer_is_never_replaced_without_a_word(
-    filled: tuple[Site, str], page: str, query: dict[str, str]
+    filled: tuple[Site, str], seen: Callable[[str, dict[str, str]], AppTest], page: str, query: dict[str, str]
 ) -> None:
     _, run = filled
+    app = seen(page, query)
     query = {name: run if value == "RUN" else value for name, value in query.items()}
-    app = opened(page, query)
     assert not notices(app)
     # The layout, and which part is shown, decide which other controls there are.
     first = {"lb_layout", "lab_view", "ill_runs", "ev_from", "ev_way", "ev_learns", "jobs_whose"}
@@ -314,10 +334,10 @@ def test_no_other_benchmark_replaces_the_one_that_a_link_names(
 
 
 @pytest.mark.parametrize(("page", "query"), VIEWS, ids=[named(*view) for view in VIEWS])
-def test_every_link_says_which_page_it_leads_to(filled: tuple[Site, str], page: str, query: dict[str, str]) -> None:
-    _, run = filled
-    query = {name: run if value == "RUN" else value for name, value in query.items()}
-    app = opened(page, query)
+def test_every_link_says_which_page_it_leads_to(
+    seen: Callable[[str, dict[str, str]], AppTest], page: str, query: dict[str, str]
+) -> None:
+    app = seen(page, query)
     # A browser reads "" and "?run=…" as the page that it is on.
     assert all(link.proto.page for link in app.get("page_link")), "a link has no address"
     texts = [str(part.value) for part in [*app.markdown, *app.caption, *app.info, *app.warning, *app.error]]
@@ -374,16 +394,15 @@ def keys_of(path: Path) -> set[str]:
     return found
 
 
-def test_no_bound_control_is_left_out(filled: tuple[Site, str]) -> None:
-    _, run = filled
-    seen: set[str] = set()
+def test_no_bound_control_is_left_out(seen: Callable[[str, dict[str, str]], AppTest]) -> None:
+    shown: set[str] = set()
     for page, query in VIEWS:
-        app = opened(page, {name: run if value == "RUN" else value for name, value in query.items()})
-        seen |= {name for control in controls(app) if (name := parameter(app, control))}
+        app = seen(page, query)
+        shown |= {name for control in controls(app) if (name := parameter(app, control))}
     folder = APP.parent
     spelled = {
         key for part in ("pages", "components") for path in (folder / part).glob("*.py") for key in keys_of(path)
     }
     assert len(spelled) > 40
-    assert spelled - seen == BESIDE_A_FILE
-    assert {f"lb_{column}" for column in FILTERS} <= seen
+    assert spelled - shown == BESIDE_A_FILE
+    assert {f"lb_{column}" for column in FILTERS} <= shown
