@@ -12,6 +12,8 @@ from typing import Any
 
 import polars as pl
 
+from pipeline.formats.method_labels import TITLES as METHOD_TITLES
+
 
 class BoardView(StrEnum):
     """Which figures the board shows."""
@@ -118,7 +120,7 @@ def words() -> dict[str, pl.Expr]:
         "weights": _flag_words("open_weights", "open", "closed"),
         "provenance": named("provenance"),
         "level": named("level"),
-        "method": named("method"),
+        "method": named("method").replace(METHOD_TITLES),
     }
 
 

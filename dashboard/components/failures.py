@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from dashboard.components.untrusted import plain
+from dashboard.components.viewport import end_page
 from pipeline.errors import EquiRankError
 from store.errors import StoreError
 
@@ -43,4 +44,4 @@ def shown_errors() -> Iterator[None]:
         yield
     except (EquiRankError, StoreError) as error:
         show(str(error))
-        st.stop()
+        end_page()

@@ -16,6 +16,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from dashboard.components import link_notices
+from dashboard.components.viewport import end_page
 from dashboard.current_site import the_site
 from pipeline.jobs.public_address import public_address
 
@@ -181,7 +182,7 @@ def described_select(
         st.session_state[written] = said
         link_notices.cannot_show(label, missing or link_notices.HIDDEN)
         if stop:
-            st.stop()
+            end_page()
         return ""
     if chosen != said:
         st.query_params[key] = chosen

@@ -6,19 +6,35 @@ else a component without any look of its own reports when the window crosses 640
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import StopException
 
 KEY = "viewport"
 
+# Streamlit calls the function again when the data change, and the returned one only at the very end: a listener of
+# the last call would report what is known already, and every report is a rerun. The mark says which width the page is
+# drawn for; there is none until the page is drawn for the one that the window has.
 _SCRIPT = """
-export default function ({ data, setStateValue }) {
+const listening = new WeakMap();
+export default function ({ data, parentElement, setStateValue }) {
   const narrow = window.matchMedia("(max-width: 640px)");
-  const report = () => { if (narrow.matches !== data.narrow) setStateValue("narrow", narrow.matches); };
-  report();
+  const report = () => {
+    const { dataset } = parentElement.host;
+    if (narrow.matches === data.narrow) {
+      dataset.drawnFor = data.narrow ? "narrow" : "wide";
+    } else {
+      delete dataset.drawnFor;
+      setStateValue("narrow", narrow.matches);
+    }
+  };
+  listening.get(parentElement)?.();
+  const stop = () => narrow.removeEventListener("change", report);
+  listening.set(parentElement, stop);
   narrow.addEventListener("change", report);
-  return () => narrow.removeEventListener("change", report);
+  report();
+  return stop;
 }
 """
 
@@ -36,6 +52,11 @@ def watch() -> None:
     narrow = is_narrow()
     mount = _component()
     mount(key=KEY, data={"narrow": narrow}, default={"narrow": narrow}, on_narrow_change=_ignore)
+
+
+def end_page() -> NoReturn:
+    """End the page here, as ``st.stop`` would, which lets nothing be mounted afterwards: ``watch`` still has to be."""
+    raise StopException
 
 
 def _ignore() -> None:

@@ -41,7 +41,7 @@ def choose_runs(board: pair_reading.PairBoard) -> tuple[PairedRun, PairedRun]:
             "Second run", ids, PREFIX + "tuned", first[1], describe=lambda run: names[run], width=340, stop=False
         )
     if not base or not tuned:
-        st.stop()
+        viewport.end_page()
     return board.runs[base], board.runs[tuned]
 
 

@@ -57,7 +57,7 @@ def choose_two(board: PairBoard, stamp: str, k: int, metric: str) -> list[ShownP
             "Gain of", ids, PREFIX + "tuned", first[1], describe=lambda run: names[run], width=340, stop=False
         )
     if not base or not tuned:
-        st.stop()
+        viewport.end_page()
     if base == tuned:
         st.info("Choose two different runs: a run gains nothing over itself.")
         return []

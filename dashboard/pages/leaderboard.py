@@ -45,7 +45,7 @@ def controls(narrow: bool) -> tuple[Figure, Arrangement, pl.DataFrame]:
     records = reading.benchmarks()
     if not records:
         no_benchmarks()
-        st.stop()
+        viewport.end_page()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         benchmark = choose_benchmark(records, width=190 if narrow else 276)
         stamp, found = choices_for(benchmark)
