@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -16,7 +17,7 @@ from pipeline.llm.records import Check, Outcome, Pending, Question
 from pipeline.llm.request import AnswerFormat, chat_body
 from pipeline.llm.stores import AnswerStore
 
-#: OpenAI's bounds on one batch file: 50,000 requests, 200 MB.
+#: OpenAI's bounds on one batch file: 50,000 requests, 200 MB, and one model.
 MOST_LINES = 50_000
 MOST_BYTES = 190_000_000
 #: OpenAI's models that think first take no sampling arguments and count their thoughts as part of the answer.
@@ -35,11 +36,21 @@ def batch_line(question: Question, answer_format: AnswerFormat = AnswerFormat.JS
     return json.dumps(request, ensure_ascii=True, separators=(",", ":"))
 
 
+@dataclass
+class _Part:
+    """A file that is being written."""
+
+    path: Path
+    file: IO[bytes]
+    lines: int = 0
+    bytes: int = 0
+
+
 class BatchWriter:
     """An ``Asker`` that answers from the cache and writes every other question into a batch file.
 
-    Use it in a ``with`` block around the work; parts beyond ``MOST_LINES`` or ``MOST_BYTES`` go to ``NAME.2.jsonl``
-    and so on. Nothing of the questions is kept in memory but their keys.
+    Use it in a ``with`` block around the work; parts beyond ``MOST_LINES`` or ``MOST_BYTES``, and those for another
+    model, go to ``NAME.2.jsonl`` and so on. Nothing of the questions is kept in memory but their keys.
 
     Args:
         store: the answer cache.
@@ -59,25 +70,35 @@ class BatchWriter:
         """Nothing is written yet."""
         self._store, self._path, self._format, self._retry_failed = store, path, answer_format, retry_failed
         self._written: set[str] = set()
-        self._file: IO[bytes] | None = None
-        self._lines = self._bytes = 0
+        self._inside = False
+        #: The part that each model's next question goes to; under "" the first, until a model takes it.
+        self._open: dict[str, _Part] = {}
         #: The files that were written.
         self.parts: list[Path] = []
 
     def __enter__(self) -> BatchWriter:
         """Make the first file, so that there is one even when nothing is pending."""
-        self._next_part()
+        self._inside = True
+        self._open[""] = self._next_part()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the last file."""
-        try:
-            self._close()
-        except JudgeError:
-            if error is None:  # else the first error tells more
-                raise
+        """Close every file, which writes the rest of it.
+
+        Raises:
+            JudgeError: one cannot be written.
+        """
+        self._inside = False
+        problems = []
+        while self._open:
+            try:
+                _close(self._open.popitem()[1])
+            except JudgeError as problem:
+                problems.append(problem)
+        if problems and error is None:  # else the first error tells more
+            raise problems[0]
 
     @property
     def pending(self) -> int:
@@ -104,35 +125,41 @@ class BatchWriter:
             return
         check_schema(question.schema)
         line = batch_line(question, self._format).encode("ascii") + b"\n"
-        if self._lines and (self._lines >= MOST_LINES or self._bytes + len(line) > MOST_BYTES):
-            self._next_part()
-        if self._file is None:
-            raise RuntimeError("use BatchWriter in a with block")
+        part = self._part_for(question.model, len(line))
         try:
-            self._file.write(line)
+            part.file.write(line)
         except OSError as error:
-            raise JudgeError(f"{self.parts[-1]} cannot be written: {error.strerror}") from None
-        self._lines += 1
-        self._bytes += len(line)
+            raise JudgeError(f"{part.path} cannot be written: {error.strerror}") from None
+        part.lines += 1
+        part.bytes += len(line)
         self._written.add(question.key)
 
-    def _next_part(self) -> None:
-        self._close()
+    def _part_for(self, model: str, size: int) -> _Part:
+        """The part with room for a line of this size, which holds nothing for other models."""
+        if not self._inside:
+            raise RuntimeError("use BatchWriter in a with block")
+        part = self._open.get(model) or self._open.pop("", None)
+        if part is not None and part.lines and (part.lines >= MOST_LINES or part.bytes + size > MOST_BYTES):
+            del self._open[model]
+            _close(part)
+            part = None
+        self._open[model] = part or self._next_part()
+        return self._open[model]
+
+    def _next_part(self) -> _Part:
         number = len(self.parts) + 1
         path = self._path if number == 1 else self._path.with_name(f"{self._path.stem}.{number}{self._path.suffix}")
         try:
-            self._file = path.open("wb")
+            part = _Part(path, path.open("wb"))
         except OSError as error:
             raise JudgeError(f"{path} cannot be written: {error.strerror}") from None
         self.parts.append(path)
-        self._lines = self._bytes = 0
+        return part
 
-    def _close(self) -> None:
-        """Close the file, which writes the rest of it."""
-        file, self._file = self._file, None
-        if file is None:
-            return
-        try:
-            file.close()
-        except OSError as error:
-            raise JudgeError(f"{self.parts[-1]} cannot be written: {error.strerror}") from None
+
+def _close(part: _Part) -> None:
+    """Close a file, which writes the rest of it."""
+    try:
+        part.file.close()
+    except OSError as error:
+        raise JudgeError(f"{part.path} cannot be written: {error.strerror}") from None

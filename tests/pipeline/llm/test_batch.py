@@ -129,6 +129,16 @@ def test_large_batches_are_cut_into_parts(answers, tmp_path, monkeypatch):
     assert [len(path.read_text().splitlines()) for path in writer.parts] == [2, 2, 1]
 
 
+def test_a_file_is_for_one_model(tmp_path, answers):
+    """Providers refuse a batch that names several."""
+    mixed = [question(str(n), model=f"openai/{'ab'[n % 2]}") for n in range(5)]
+    with BatchWriter(answers, tmp_path / "batch.jsonl") as writer:
+        writer.ask(mixed[:2])
+        writer.ask(mixed[2:])
+    models = [[json.loads(line)["body"]["model"] for line in path.read_text().splitlines()] for path in writer.parts]
+    assert models == [["a", "a", "a"], ["b", "b"]] and writer.pending == 5
+
+
 def test_servers_without_schemas_get_json_objects(answers, tmp_path):
     export(answers, tmp_path / "batch.jsonl", ["a"], answer_format=AnswerFormat.JSON_OBJECT)
     assert json.loads((tmp_path / "batch.jsonl").read_text())["body"]["response_format"]["type"] == "json_object"
