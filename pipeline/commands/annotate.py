@@ -64,8 +64,8 @@ def estimate(
     format: Format = ReportFormat.TABLE,
 ) -> None:
     """Say how many questions an expansion asks and what they cost, before any is asked."""
+    from pipeline.jobs.annotations.choices import pool_notes
     from pipeline.jobs.annotations.estimating import estimate as estimated
-    from pipeline.jobs.annotations.naming import pool_notes
     from pipeline.jobs.first_start import prepared_site
     from pipeline.toolex.settings import ToolexSettings
 

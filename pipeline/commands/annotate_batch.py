@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -91,7 +92,8 @@ def export_batch(
         return
     for words in written.words:
         typer.echo(words)
-    typer.echo(f"wrote {', '.join(map(str, written.parts))}: {_questions(written.pending)} to answer")
+    files = ", ".join(f"{part} (for {_model_of(part)})" for part in written.parts)
+    typer.echo(f"wrote {files}: {_questions(written.pending)} to answer")
     typer.echo(f"have {'it' if len(written.parts) == 1 else 'them'} answered, then: {next_command}")
 
 
@@ -159,6 +161,12 @@ def _print_import(file: Path, report: ImportReport) -> None:
     if len(report.problems) > _SHOWN:
         said = ", ".join(f"{count:,} {kind}" for kind, count in sorted(report.counts.items()))
         typer.echo(f"  … in all {said}; --format json lists every line")
+
+
+def _model_of(part: Path) -> str:
+    """The model that a batch file asks; each asks one."""
+    with part.open(encoding="utf-8") as file:
+        return str(json.loads(file.readline())["body"]["model"])
 
 
 def _questions(count: int) -> str:

@@ -66,7 +66,8 @@ def tell_made(
     """What was made, its statistics, what failed and how to ask just that again."""
     from pipeline.commands.benchmarks import FileFormat, write_folder
     from pipeline.jobs.annotations import reading
-    from pipeline.jobs.annotations.naming import as_options, free_version
+    from pipeline.jobs.annotations.choices import as_options
+    from pipeline.jobs.annotations.naming import free_version
     from pipeline.jobs.benchmark_library import load_benchmark, record_json
     from pipeline.toolex.settings import settings_from_json
 

@@ -10,7 +10,7 @@ import typer
 from pipeline.commands.options import ReportFormat
 
 if TYPE_CHECKING:
-    from pipeline.jobs.annotations.naming import Choices
+    from pipeline.jobs.annotations.choices import Choices
 
 NewVersion = Annotated[
     str, typer.Option("--version", metavar="V", help="The version to make; the same one goes on where it stopped.")
@@ -73,7 +73,7 @@ def choices_of(
     cap: int | None,
 ) -> Choices:
     """What was said of the settings."""
-    from pipeline.jobs.annotations.naming import Choices
+    from pipeline.jobs.annotations.choices import Choices
 
     return Choices(
         judge, decompose, verify_judge, audit_judge, tuple(pool) if pool else None, preset, depth, verify, audit,

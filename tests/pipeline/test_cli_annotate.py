@@ -260,7 +260,7 @@ def test_stored_runs_and_the_report(equirank: Run, judge: LlmServer, folder: Pat
 
 
 def test_what_cannot_be_is_refused_before_anything_is_asked(
-    equirank: Run, judge: LlmServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+    equirank: Run, judge: LlmServer, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def not_here(*_: object) -> None:
         raise ModelError("The model is not on this machine and the hub cannot be reached.")
@@ -282,6 +282,11 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(
     assert taken.code == 1 and "bare@1 is stored" in taken.err
     assert equirank("annotate", "import-batch", "x", "-b", "bare", "--version", "7").code == 1
     assert equirank("annotate", "report", "-b", "tooleq").code == 1
+    # A batch file names the model that it is for; nobody is asked.
+    export = ("-b", "bare", "--version", "9", *HOW, "--judge-decompose", "openai/planner")
+    assert equirank("annotate", "export-batch", str(tmp_path), *export).code == 2
+    written = equirank("annotate", "export-batch", str(tmp_path / "round.jsonl"), *export)
+    assert "round.jsonl (for planner): 4 questions to answer" in written.out, written.err
     assert judge.count == 0
     # An attempt that came to nothing gives way to other settings; one that is begun does not.
     assert equirank(*run, *HOW, "--max-calls", "0").code == 4

@@ -1,81 +1,27 @@
-"""Expansions as people name them: by a benchmark and the new version, and by what they change of the settings."""
+"""Expansions as people name them: by a benchmark and the version that is to be made of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pipeline.errors import ModelError, UsageError
-from pipeline.formats.messages import quote
+from pipeline.jobs.annotations.choices import Choices, differences, pool_models
 from pipeline.jobs.annotations.here import refuse_beside_job
 from pipeline.jobs.annotations.requests import AnnotationRequest, define, set_budget
 from pipeline.jobs.annotations.working import alone
 from pipeline.jobs.benchmark_library import Library, import_into_store
-from pipeline.jobs.evaluation_request import permissions
 from pipeline.jobs.llm_answers import site_budget
 from pipeline.jobs.site import Site
-from pipeline.retrieval.availability import Need, availability
-from pipeline.retrieval.contract import Preset
 from pipeline.retrieval.encoder import shared_encoder
-from pipeline.retrieval.models import ModelSpec, resolve_model
 from pipeline.retrieval.registry import Source
-from pipeline.toolex.settings import PoolMember, Stage, ToolexSettings, settings_from_json
+from pipeline.toolex.settings import ToolexSettings, settings_from_json
 from store.access import annotations as stored
 from store.access import benchmarks
 from store.access.annotations import AnnotationRecord
 from store.access.benchmarks import parse_name
 from store.errors import NotFound
 from store.records import BenchmarkRecord
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What was said of the settings; whatever was not stays as it is.
-
-    Attributes:
-        judge: of every stage that has none of its own.
-        decompose_judge, verify_judge, audit_judge: of one stage.
-        pool: retrievers, as ``resolve_model`` takes them.
-        preset: how all of them encode, ``card`` or ``paper``.
-        depth, verify, audit, repeated_tool, cap: see ``ToolexSettings``.
-    """
-
-    judge: str | None = None
-    decompose_judge: str | None = None
-    verify_judge: str | None = None
-    audit_judge: str | None = None
-    pool: tuple[str, ...] | None = None
-    preset: str | None = None
-    depth: int | None = None
-    verify: str | None = None
-    audit: str | None = None
-    repeated_tool: str | None = None
-    cap: int | None = None
-
-    def over(self, base: ToolexSettings) -> ToolexSettings:
-        """The settings with these choices made.
-
-        Raises:
-            UsageError: a choice means nothing.
-        """
-        if self.preset is not None and self.preset not in list(Preset):
-            raise UsageError(f"unknown preset {quote(self.preset)}: choose {', '.join(Preset)}")
-        changed: dict[str, Any] = {}
-        for name in ("decompose_judge", "verify_judge", "audit_judge"):
-            said = getattr(self, name) or self.judge
-            if said is not None:
-                changed[name] = said
-        for name in ("depth", "verify", "audit", "repeated_tool", "cap"):
-            if getattr(self, name) is not None:
-                changed[name] = getattr(self, name)
-        if self.pool is not None or self.preset is not None:
-            names = self.pool if self.pool is not None else tuple(member.model for member in base.pool)
-            known = {member.model: member.preset for member in base.pool}
-            changed["pool"] = tuple(
-                PoolMember(name, Preset(self.preset) if self.preset else known.get(name, Preset.CARD)) for name in names
-            )
-        return replace(base, **changed)
 
 
 @dataclass(frozen=True)
@@ -230,67 +176,13 @@ def found(site: Site, benchmark: str, version: str) -> AnnotationRecord:
     return record
 
 
-def differences(before: ToolexSettings, after: ToolexSettings) -> str:
-    """The settings that differ, as ``cap 100, here 50; …`` in words."""
-
-    def words(value: object) -> str:
-        return " + ".join(member.model for member in value) if isinstance(value, tuple) else str(value)
-
-    return "; ".join(
-        f"{field.name.replace('_', ' ')} {words(getattr(before, field.name))}, here {words(getattr(after, field.name))}"
-        for field in fields(ToolexSettings)
-        if getattr(before, field.name) != getattr(after, field.name)
-    )
-
-
-def as_options(settings: ToolexSettings) -> list[str]:
-    """The options of ``equirank annotate`` that say these settings, the defaults left out."""
-    default = ToolexSettings()
-    judges = {stage: settings.judge(stage) for stage in Stage}
-    words: list[str] = []
-    if settings.decompose_judge == settings.verify_judge == settings.audit_judge:
-        words += ["--judge", settings.audit_judge]
-    else:
-        for stage, judge in judges.items():
-            if judge != default.judge(stage):
-                words += [f"--judge-{stage}", judge]
-    if settings.pool != default.pool:
-        for member in settings.pool:
-            words += ["--pool", member.model]
-        presets = {member.preset for member in settings.pool}
-        if presets != {Preset.CARD}:
-            words += ["--preset", *sorted(presets)]
-    for name in ("depth", "verify", "audit", "repeated_tool", "cap"):
-        if getattr(settings, name) != getattr(default, name):
-            words += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
-    return words
-
-
-def pool_notes(site: Site, settings: ToolexSettings) -> list[str]:
-    """What retrievers of the pool need that is not here, in sentences; nothing is loaded.
-
-    Raises:
-        ModelError: one is unknown or not allowed.
-    """
-    said = []
-    for model in _models(site, settings):
-        needs = availability(model.entry, permissions(site.settings), gpu=False).needs
-        if needs:
-            words = " and ".join(_NEEDS.get(need, str(need)) for need in needs)
-            said.append(
-                f"candidates come from {model.entry.name}, which needs {words}; "
-                "--pool names other retrievers, such as --pool bm25 --pool minilm, which come with EquiRank"
-            )
-    return said
-
-
 def load_pool(site: Site, settings: ToolexSettings) -> None:
     """Load the retrievers of the pool before anything is asked: without them, what stage 1 asks is paid for nothing.
 
     Raises:
         ModelError: one cannot be had here; the message says how to name others.
     """
-    for model, member in zip(_models(site, settings), settings.pool, strict=True):
+    for model, member in zip(pool_models(site, settings), settings.pool, strict=True):
         if not model.entry.dense or model.entry.source is Source.ENDPOINT:
             continue
         try:
@@ -300,14 +192,6 @@ def load_pool(site: Site, settings: ToolexSettings) -> None:
                 f"{error}\nCandidates were to come from {model.entry.name}. Nothing was asked yet: name other "
                 "retrievers with --pool, such as --pool bm25 --pool minilm, which come with EquiRank."
             ) from error
-
-
-#: What is told of a need; the others are in words already.
-_NEEDS = {Need.HUB: "the hub to be downloaded from", Need.GPU: "a GPU (on a processor it takes hours)"}
-
-
-def _models(site: Site, settings: ToolexSettings) -> list[ModelSpec]:
-    return [resolve_model(member.model, permissions=permissions(site.settings)) for member in settings.pool]
 
 
 def free_version(site: Site, slug: str, version: str) -> str:
