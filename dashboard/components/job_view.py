@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard.components import permalinks
 from dashboard.components.failures import shown_errors
+from dashboard.components.job_answers import show_round
 from dashboard.components.model_names import model_title
 from dashboard.components.moments import clock, duration, since
 from dashboard.components.numbers import NONE, whole
@@ -117,6 +118,8 @@ def show_job(job_id: str) -> None:
         _show_done(job)
     elif job.state is JobState.FAILED:
         _show_failed(job)
+    elif job.state is JobState.ANSWERS:
+        show_round(job)
     else:
         _show_cancelled(job)
     show_log(job, expanded=job.state is JobState.FAILED)

@@ -19,7 +19,7 @@ from dashboard.components.job_view import (
 )  # fmt: skip
 from dashboard.components.model_names import model_title
 from dashboard.components.moments import clock
-from dashboard.components.numbers import NONE
+from dashboard.components.numbers import NONE, whole
 from dashboard.components.run_detail import headline_sentence, read_run
 from dashboard.components.untrusted import plain
 from dashboard.components.worker_state import known_workers, show_workers
@@ -53,6 +53,8 @@ def progress_text(job: Job) -> str:
         return f"pauses: {job.waiting_for}" if job.waiting_for else progress_line(job, job.progress)[1]
     if job.state is JobState.FAILED:
         return job.error
+    if job.state is JobState.ANSWERS:
+        return f"{whole(job.pending)} in its batch file: open it to go on"
     return result_text(the_site().database.url, job.run_id or "") if job.state is JobState.DONE else NONE
 
 
@@ -130,7 +132,7 @@ def actions(job: Job) -> None:
         if job.can_cancel and st.button("Cancel", icon=":material/close:", key=f"jobs_cancel_{job.id}"):
             job_client.cancel(the_site(), job.id)
             st.rerun()
-        if job.can_retry:
+        if job.can_retry and job.state is not JobState.ANSWERS:
             retry_button(job, key="jobs", then=st.rerun)
         label = "Its result" if job.state is JobState.DONE else "Follow it" if job.can_cancel else "Open it"
         st.page_link(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import replace
@@ -239,6 +240,38 @@ def test_a_failed_job_says_why_and_can_be_tried_again(jobs_site: Site, app: AppT
     (folder / "config.json").write_text("{}")
     app.button(key=f"jobs_retry_{job_id}").click().run()
     assert job_client.job(jobs_site, job_id).state is JobState.WAITING
+
+
+def test_a_job_that_waits_for_answers_hands_out_its_batch_and_takes_them(
+    no_keys: None, jobs_site: Site, app: AppTest
+) -> None:
+    request = EvaluationRequest("demo-tools@1", "bm25s", method="easytool", llm="openai/gpt-4o-mini", batch=True)
+    job_id = job_client.submit(jobs_site, request)
+    digest = jobs_site.artifacts.put_bytes(b"{}\n")
+    _pretend_ended(jobs_site, job_id, {"pending": 2, "batch": [digest]})
+    sound(open_page(app, "jobs"))
+    assert app.dataframe[0].value[["State", "How it goes"]].values.tolist() == [
+        ["waiting for answers", "2 in its batch file: open it to go on"]
+    ]
+    sound(open_page(app, "evaluate", job=job_id))
+    text = said(app)
+    assert "2 questions wait in a file" in text and "cancelled" not in text
+    assert [button.label for button in app.get("download_button")] == ["Batch file"]
+    app.file_uploader[0].set_value(("answers.jsonl", b"not JSON", "application/x-ndjson")).run()
+    assert job_client.job(jobs_site, job_id).state is JobState.WAITING
+    (stored,) = job_client.answer_files(jobs_site, job_id)
+    assert jobs_site.artifacts.get_bytes(stored) == b"not JSON", "the job says line by line what it cannot use"
+
+
+def _pretend_ended(site: Site, job_id: str, output: dict[str, object]) -> None:
+    """What a worker's DBOS writes when a job has ended."""
+    from sqlalchemy import create_engine, text
+
+    engine = create_engine(durable.job_database(site))
+    ended = text("UPDATE workflow_status SET status = 'SUCCESS', output = :output WHERE workflow_uuid = :id")
+    with engine.begin() as connection:
+        connection.execute(ended, {"output": json.dumps(output), "id": job_id})
+    engine.dispose()
 
 
 def test_no_such_job(jobs_site: Site, app: AppTest) -> None:
