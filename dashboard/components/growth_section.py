@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboard import query_reading, reading
 from dashboard.charts.layout import shortened
+from dashboard.components import permalinks
 from dashboard.components.numbers import whole
 from dashboard.components.run_detail import text_table
 from dashboard.current_site import the_site
@@ -16,13 +17,14 @@ from pipeline.jobs.labels.reports import csv_text
 from pipeline.jobs.site import Site
 from store.records import BenchmarkRecord
 
+PREFIX = "gro_"
 #: Rows on the page; files have as many as are asked for.
 _ROWS = 100
 _QUERY = 90
 
 
 def growth_section(site: Site, record: BenchmarkRecord) -> None:
-    """Draw the queue of a version, once somebody asks for it.
+    """Draw the queue of a version, once somebody asks for it; the address says so.
 
     Args:
         site: where the runs are.
@@ -33,11 +35,7 @@ def growth_section(site: Site, record: BenchmarkRecord) -> None:
         f"Tools that nobody judged and that public runs rank in their top {DEPTH} count as wrong. These are worth a "
         "verdict first: many runs rank them high, and judges or repeats disagree on their query."
     )
-    asked = f"gro_asked_{record.id}"
-    if not st.session_state.get(asked):
-        if st.button("Look through the public runs", icon=":material/manage_search:", key=f"gro_look_{record.id}"):
-            st.session_state[asked] = True
-            st.rerun()
+    if not permalinks.switch("Look through the public runs", PREFIX + "look"):
         return
     queue = _queue(site.database.url, record.id, record.content_hash or "", reading.board_stamp(record.id), _versions())
     if queue.is_empty():
@@ -54,17 +52,16 @@ def growth_section(site: Site, record: BenchmarkRecord) -> None:
         "Priority is the sum of 1 / (60 + rank) over the runs, raised by the query's uncertainty: 0 where verdicts "
         f"agree, 1 where they split in half.{shown}"
     )
-    first = str(queue["query_id"][0])
     listed = list(dict.fromkeys(queue["query_id"].head(_ROWS)))
     texts = dict(content.queries.select("query_id", "text").iter_rows())
-    opened = st.selectbox(
-        "Open a query", listed, index=0, key=f"gro_query_{record.id}",
-        format_func=lambda query: shortened(texts.get(query) or query, _QUERY),
+    opened = permalinks.described_select(
+        "Open a query", listed, PREFIX + "query", listed[0], missing=None,
+        describe=lambda query: shortened(texts.get(query) or query, _QUERY),
     )  # fmt: skip
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.page_link(
             "pages/queries.py", label="The query's page", icon=":material/search:",
-            query_params={"q_benchmark": record.name, "q_query": opened or first},
+            query_params={"q_benchmark": record.name, "q_query": opened},
         )  # fmt: skip
         name = f"{record.slug}-{record.version}-verify-next"
         st.download_button(

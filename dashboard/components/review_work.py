@@ -209,16 +209,14 @@ def own_verdicts(work: Work) -> None:
             if one.is_open
         }
         if open_ones:
-            st.selectbox(
-                "Change a verdict", list(open_ones), index=None, format_func=lambda item: open_ones[item],
-                placeholder="choose one", key="rv_change", on_change=_change,
-            )  # fmt: skip
-
-
-def _change() -> None:
-    """Open what was chosen in the list, and empty the list's choice."""
-    st.session_state[CHANGED] = st.session_state["rv_change"]
-    st.session_state["rv_change"] = None
+            with st.form("rv_change_form", border=False):
+                chosen = st.selectbox(
+                    "Change a verdict", list(open_ones), format_func=lambda item: open_ones[item], key="rv_change"
+                )
+                sent = st.form_submit_button("Open it again", icon=":material/edit:")
+            if sent:
+                st.session_state[CHANGED] = chosen
+                st.rerun()
 
 
 def _given(review: ReviewRecord) -> Given:

@@ -11,7 +11,6 @@ from dashboard.components.numbers import MINUS, NONE, points, whole
 from dashboard.components.run_detail import text_table
 from pipeline.jobs.labels.reports import SampleReport, corrected_frame, csv_text, items_frame, report_frame, report_json
 from pipeline.jobs.site import Site
-from pipeline.scoring.kernel import METRICS
 from pipeline.scoring.statistics import Interval
 from pipeline.toolex.validation import Bucket, ValidationReport
 
@@ -105,30 +104,24 @@ def taxonomy_table(found: ValidationReport) -> pl.DataFrame:
 
 def corrected_metrics(corrected: pl.DataFrame, key: str) -> None:
     """The board's new metrics with what the precision leaves of them."""
-    k = int(corrected["k"][0])
     st.markdown("**What this means for the board**")
-    offered = [metric for metric in METRICS if metric in set(corrected["metric"])]
-    metric = st.segmented_control(
-        "Metric", offered, default=offered[0], required=True, key=f"{key}_metric", label_visibility="collapsed"
-    )
-    rows = corrected.filter(pl.col("metric") == (metric or offered[0]))
     table = pl.DataFrame(
         {
-            "Run": rows["run"],
-            "Old": [points(value) for value in rows["old"]],
-            "New": [points(value) for value in rows["new"]],
-            "Corrected": [points(value) for value in rows["corrected"]],
+            "Run": corrected["run"],
+            "Metric": [f"{metric}@{k}" for metric, k in corrected.select("metric", "k").iter_rows()],
+            "Old": [points(value) for value in corrected["old"]],
+            "New": [points(value) for value in corrected["new"]],
+            "Corrected": [points(value) for value in corrected["corrected"]],
             "Band": [
                 f"{points(low)} to {points(high)}"
-                for low, high in rows.select("corrected_low", "corrected_high").iter_rows()
+                for low, high in corrected.select("corrected_low", "corrected_high").iter_rows()
             ],
         }
     )
-    text_table(table, key=f"{key}_corrected", label=f"Corrected {metric}@{k} of public runs", most_rows=15)
+    text_table(table, key=f"{key}_corrected", label="Corrected metrics of public runs", most_rows=12)
     st.caption(
-        f"{metric or offered[0]}@{k}. Corrected is old + precision × (new − old): the new metric if only the valid "
-        "share of accepted combinations counted, the lift being spread evenly over them. The band comes from the "
-        "precision's interval."
+        "Corrected is old + precision × (new − old): the new metric if only the valid share of accepted combinations "
+        "counted, the lift being spread evenly over them. The band comes from the precision's interval."
     )
 
 

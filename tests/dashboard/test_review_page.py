@@ -102,7 +102,8 @@ def test_a_reviewer_goes_through_the_items(app: AppTest, review: Review) -> None
     # The first item has both reviews now: only the other one can be changed.
     (change,) = page.selectbox
     assert len(change.options) == 1
-    change.set_value(_open_item(review)).run()
+    change.set_value(_open_item(review))
+    press(page, "Open it again")
     assert page.text_area[0].value == "It needs a token."
     page.radio[0].set_value(CHOICES.index(None))
     press(page, "Save the change")
@@ -215,8 +216,8 @@ def test_a_keeper_draws_a_sample_and_sees_what_to_verify_next(
     press(page, "I have it")
     assert not page.code
     submitted("Hidden", publish=False)
-    page = open_page(AppTest.from_file(str(APP), default_timeout=60), "annotate", an_view="Grow", an_of=DEMO)
-    press(page, "Look through the public runs")
+    fresh = AppTest.from_file(str(APP), default_timeout=60)
+    page = open_page(fresh, "annotate", an_view="Grow", an_of=DEMO, gro_look="true")
     assert "no run with a ranking is public yet" in texts(page)
     submitted("Public")
     page.run()
