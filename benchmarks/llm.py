@@ -99,7 +99,7 @@ async def bare(url: str, questions: Sequence[Question], concurrency: int) -> Non
     async def worker() -> None:
         for item in rest:
             response = await litellm.acompletion(
-                model=MODEL, **chat_body(item), api_base=url, api_key="none", max_retries=0, timeout=60
+                model=MODEL, **chat_body(item), api_base=url, api_key="none", max_retries=2, timeout=60
             )
             assert response.choices[0].message.content
 

@@ -170,6 +170,11 @@ class LlmServer:
         return Counter(request.conversation for request in self.requests)
 
     @property
+    def open(self) -> int:
+        """Requests that are being answered."""
+        return self._open
+
+    @property
     def count(self) -> int:
         """Requests that arrived."""
         return self._number

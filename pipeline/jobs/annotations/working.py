@@ -65,7 +65,7 @@ class Work:
     @property
     def chunks(self) -> list[Chunk]:
         """All its chunks."""
-        return chunks(self.library.parent.queries.height)
+        return chunks(self.library.parent.queries.height, CHUNK)
 
     def query_ids(self, chunk: Chunk) -> list[str]:
         """The queries of a chunk."""
@@ -73,7 +73,7 @@ class Work:
         return ids
 
 
-def chunks(queries: int, size: int = CHUNK) -> list[Chunk]:
+def chunks(queries: int, size: int) -> list[Chunk]:
     """So many queries in chunks."""
     starts = range(0, queries, size)
     return [Chunk(number, start, min(start + size, queries)) for number, start in enumerate(starts)]
