@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
 HOST ?= 127.0.0.1
-# Processes that share the tests; 0 runs them in one, in order.
+# Processes that share the tests, file by file; 0 runs them in one, in order.
 WORKERS ?= 2
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
@@ -14,7 +14,7 @@ serve: $(VENV)/.serve
 	$(BIN)/equirank serve --host $(HOST) --port $(PORT)
 
 test: lint
-	$(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal
+	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

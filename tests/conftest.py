@@ -33,6 +33,18 @@ def shared() -> Path:
     return folder
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a file in one process, which makes their fixtures once; the browser's, the longest, go first.
+
+    Groups count under ``--dist loadgroup``. Files that share a fixture of the session name one group of their own.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(f"{item.path.parent.name}-{item.path.stem}"))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Under ``EQUIRANK_REQUIRE_ALL=1`` (as in CI) a skipped test is a failed one."""

@@ -11,10 +11,17 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from pipeline.jobs.first_start import demo_run, prepared_site
+from pipeline.jobs.submission import SubmissionMetadata, check_run, submit_run
+from store.settings import Settings
+from tests.dashboard.measured_runs import measured
+from tests.e2e.pages import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -86,6 +93,35 @@ class Served:
             return False
 
 
+@dataclass(frozen=True)
+class Board:
+    """A served site that tests only read, and a run on it."""
+
+    url: str
+    run: str
+
+
+@pytest.fixture(scope="session")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Generator[Board]:
+    """One server for all tests that change nothing others see; four runs of the demo tools, two of them measured."""
+    folder = tmp_path_factory.mktemp("board")
+    served = Served(folder / "home", "")
+    site = prepared_site(Settings(home=served.home))
+    # The second run lacks every tenth line, so that the two differ at some queries.
+    thinned = folder / "thinned.trec"
+    lines = demo_run("tools").read_text().splitlines(True)
+    thinned.write_text("".join(line for n, line in enumerate(lines) if n % 10 != 1))
+    runs = []
+    for name, file in (("BM25 sample", demo_run("tools")), ("BM25 sample, thinned", thinned)):
+        checked = check_run(site, file, "demo-tools@1")
+        runs.append(submit_run(site, checked, file, SubmissionMetadata(retriever=name), publish=True))
+    for method in ("full-doc", "mftr"):
+        measured(site, method)
+    site.database.close()
+    with served.running():
+        yield Board(served.url, runs[0])
+
+
 @pytest.fixture
 def new_site(tmp_path: Path) -> Callable[..., Served]:
     """Make a site: on SQLite, or on the database that is named."""
@@ -95,10 +131,12 @@ def new_site(tmp_path: Path) -> Callable[..., Served]:
 @pytest.fixture(scope="session")
 def browser() -> Generator[Browser]:
     """Chromium without a window."""
-    playwright = pytest.importorskip("playwright.sync_api")
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=PATIENCE)
     if not CHROMIUM.exists():
         pytest.skip("chromium is not installed (apt-get install chromium)")
-    with playwright.sync_playwright() as started:
+    with sync_playwright() as started:
         launched = started.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
         yield launched
         launched.close()

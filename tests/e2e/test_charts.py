@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
+from playwright.sync_api import expect
 
-from pipeline.jobs.first_start import demo_run
-from tests.e2e.conftest import Served
-from tests.e2e.pages import open_page, settle
+from tests.e2e.conftest import Board
+from tests.e2e.pages import Scheme, click_table, new_tab, open_page, settle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("board")]
 
 #: Every page with charts, and how many it has at least.
 VIEWS = {
@@ -33,17 +33,11 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    """One server with two runs of the demo tools; the tests only read."""
-    folder = tmp_path_factory.mktemp("charts")
-    served = Served(folder / "home", "")
-    lines = demo_run("tools").read_text().splitlines(True)
-    for name, left_out in (("One", 0), ("Two", 10)):
-        file = folder / f"{name}.trec"
-        file.write_text("".join(line for n, line in enumerate(lines) if not left_out or n % left_out != 1))
-        served.equirank("submit", str(file), "-b", "demo-tools@1", "-r", name)
-    with served.running():
-        yield served
+def phone(browser: Browser) -> Generator[Page]:
+    """One narrow tab for all addresses: Plotly is loaded and compiled once."""
+    page = new_tab(browser, width=390)
+    yield page
+    page.context.close()
 
 
 def saved(page: Page, name: str, folder: Path) -> Path:
@@ -58,10 +52,8 @@ def saved(page: Page, name: str, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_chart_is_saved_as_it_is_shown(browser: Browser, site: Served, tmp_path: Path, scheme: str) -> None:
-    page = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 1000}).new_page()  # type: ignore[arg-type]
-    page.goto(f"{site.url}/old-vs-new?ovn_benchmark=tooleq%40published")
-    settle(page)
+def test_a_chart_is_saved_as_it_is_shown(browser: Browser, board: Board, tmp_path: Path, scheme: Scheme) -> None:
+    page = open_page(browser, f"{board.url}/old-vs-new?ovn_benchmark=tooleq%40published", scheme=scheme)
     shown = page.locator(".js-plotly-plot").first.bounding_box()
     assert shown is not None
     drawing = saved(page, "SVG", tmp_path)
@@ -96,26 +88,25 @@ def test_a_chart_is_saved_as_it_is_shown(browser: Browser, site: Served, tmp_pat
 
 
 @pytest.mark.parametrize("path", VIEWS)
-def test_every_chart_has_both_buttons_and_its_data(browser: Browser, site: Served, path: str) -> None:
-    page = open_page(browser, f"{site.url}/{path}", width=390)
-    charts = page.locator(".js-plotly-plot")
+def test_every_chart_has_both_buttons_and_its_data(phone: Page, board: Board, path: str) -> None:
+    phone.goto(f"{board.url}/{path}")
+    settle(phone)
+    charts = phone.locator(".js-plotly-plot")
     charts.nth(VIEWS[path] - 1).wait_for()
     for kind in ("PNG", "SVG"):
         # Buttons are mounted after their chart.
-        buttons = page.get_by_role("button", name=re.compile(f"^Save as {kind}: "))
-        buttons.nth(charts.count() - 1).wait_for()
-        assert buttons.count() == charts.count()
-    assert page.get_by_text(re.compile("^Data of (this chart|these c)")).count() >= 1
-    assert page.locator(".modebar-btn").count() == 0
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.context.close()
+        buttons = phone.get_by_role("button", name=re.compile(f"^Save as {kind}: "))
+        expect(buttons).to_have_count(charts.count())
+    phone.get_by_text(re.compile("^Data of (this chart|these c)")).first.wait_for()
+    expect(phone.locator(".modebar-btn")).to_have_count(0)
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_a_chosen_cell_opens_the_card_of_its_row(browser: Browser, site: Served) -> None:
-    page = open_page(browser, f"{site.url}/benchmarks", height=1400)
+def test_a_chosen_cell_opens_the_card_of_its_row(browser: Browser, board: Board) -> None:
+    page = open_page(browser, f"{board.url}/benchmarks", height=1400)
     page.get_by_role("heading", name="ToolEq").wait_for()
-    # The grid is a canvas: the second row of pixels is the first benchmark's.
-    page.locator("[data-testid=stDataFrame]").first.click(position={"x": 300, "y": 53})
+    # The second row of pixels is the first benchmark's.
+    click_table(page, x=300, y=53)
     page.wait_for_url(lambda url: "bm_benchmark=demo-skills%401" in url)
     page.get_by_role("heading", name="Demo skills").wait_for()
     settle(page)
