@@ -22,6 +22,7 @@ from pipeline.commands.annotate_options import (
     Pool,
     PoolPreset,
     Repeated,
+    Retries,
     RetryFailed,
     Verify,
     choices_of,
@@ -61,6 +62,7 @@ def estimate(
     audit: Audit = None,
     repeated_tool: Repeated = None,
     cap: Cap = None,
+    decompose_retries: Retries = None,
     format: Format = ReportFormat.TABLE,
 ) -> None:
     """Say how many questions an expansion asks and what they cost, before any is asked."""
@@ -70,7 +72,7 @@ def estimate(
     from pipeline.toolex.settings import ToolexSettings
 
     choices = choices_of(judge, judge_decompose, judge_verify, judge_audit, pool, preset, depth, verify, audit,
-                       repeated_tool, cap)  # fmt: skip
+                       repeated_tool, cap, decompose_retries)  # fmt: skip
     site, settings = prepared_site(), choices.over(ToolexSettings())
     found = estimated(site, benchmark, settings)
     notes = pool_notes(site, settings)
@@ -96,6 +98,7 @@ def run(
     audit: Audit = None,
     repeated_tool: Repeated = None,
     cap: Cap = None,
+    decompose_retries: Retries = None,
     budget: Annotated[
         float | None,
         typer.Option("--budget", metavar="USD", min=0, help="The most that it may cost, earlier attempts included."),
@@ -119,7 +122,7 @@ def run(
     from pipeline.jobs.first_start import prepared_site
 
     choices = choices_of(judge, judge_decompose, judge_verify, judge_audit, pool, preset, depth, verify, audit,
-                       repeated_tool, cap)  # fmt: skip
+                       repeated_tool, cap, decompose_retries)  # fmt: skip
     refuse_taken(out)
     site = prepared_site()
     begun = begin(site, benchmark, version, choices, max_cost=budget, max_calls=max_calls)

@@ -24,6 +24,7 @@ from pipeline.commands.annotate_options import (
     Pool,
     PoolPreset,
     Repeated,
+    Retries,
     RetryFailed,
     Verify,
     choices_of,
@@ -53,6 +54,7 @@ def export_batch(
     audit: Audit = None,
     repeated_tool: Repeated = None,
     cap: Cap = None,
+    decompose_retries: Retries = None,
     retry_failed: RetryFailed = False,
     out: Out = None,
     format: Format = ReportFormat.TABLE,
@@ -67,7 +69,7 @@ def export_batch(
     from pipeline.jobs.first_start import prepared_site
 
     choices = choices_of(judge, judge_decompose, judge_verify, judge_audit, pool, preset, depth, verify, audit,
-                       repeated_tool, cap)  # fmt: skip
+                       repeated_tool, cap, decompose_retries)  # fmt: skip
     refuse_taken(out)
     output.require_place(file, "FILE")
     site = prepared_site()

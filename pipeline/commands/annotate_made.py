@@ -97,6 +97,9 @@ def tell_made(
         said = ", ".join(f"{count:,} at {stage}" for stage, count in counts.items() if count)
         typer.echo(f"\nwithout a valid answer, and so not accepted: {said}; `equirank annotate report` lists them")
         typer.echo(f"ask just those again, under a new version:\n  {retry} --budget USD")
+        if counts["decompose"]:
+            now = settings_from_json(record.settings).decompose_retries
+            typer.echo(f"a query whose splits fit its tools in no draw takes more draws: --decompose-retries {now + 3}")
     typer.echo(f"\nscore stored runs against it: equirank runs rescore --benchmark {made.name}")
 
 

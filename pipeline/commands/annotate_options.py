@@ -49,6 +49,10 @@ Repeated = Annotated[
     typer.Option("--repeated-tool", metavar="drop|collapse", help="What a tool that serves two sub-queries makes."),
 ]
 Cap = Annotated[int | None, typer.Option("--cap", min=1, help="Combinations audited for a query (default: 100).")]
+Retries = Annotated[
+    int | None,
+    typer.Option("--decompose-retries", min=0, help="Draws after a split that does not fit the tools (default: 3)."),
+]
 RetryFailed = Annotated[
     bool, typer.Option("--retry-failed", help="Ask once more what is recorded as failed, and nothing else again.")
 ]
@@ -71,11 +75,12 @@ def choices_of(
     audit: str | None,
     repeated_tool: str | None,
     cap: int | None,
+    decompose_retries: int | None,
 ) -> Choices:
     """What was said of the settings."""
     from pipeline.jobs.annotations.choices import Choices
 
     return Choices(
         judge, decompose, verify_judge, audit_judge, tuple(pool) if pool else None, preset, depth, verify, audit,
-        repeated_tool, cap,
+        repeated_tool, cap, decompose_retries,
     )  # fmt: skip

@@ -26,7 +26,7 @@ from pipeline.jobs.first_start import demo_folder, prepared_site
 from store.errors import StoreError
 from store.settings import Settings, get_settings
 from tests.llm_server import Fault, LlmServer, answer_batch
-from tests.pipeline.toolex.demo_judge import LabelJudge, labels_of, stripped
+from tests.pipeline.toolex.demo_judge import LabelJudge, labels_of, stripped, user_text
 
 JUDGE = "openai/judge"
 HOW = ("--judge", JUDGE, "--pool", "bm25", "--depth", "8")
@@ -202,30 +202,42 @@ def three_rounds(equirank: Run, answer: LabelJudge, folder: Path, tmp_path: Path
 
 
 def test_failures_are_named_and_asked_again_by_the_printed_command(
-    equirank: Run, skills: Benchmark, folder: Path, monkeypatch: pytest.MonkeyPatch
+    equirank: Run, skills: Benchmark, bare: Benchmark, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sick = True
+    sick, right = True, LabelJudge(skills)
+    query_id, query = bare.queries.select("query_id", "text").row(0)
+
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        """No draw for one query fits its tools, while sick."""
+        found = right(body)
+        return {"subqueries": []} if sick and "subqueries" in found and query in user_text(body) else found
 
     def fault(number: int, body: dict[str, Any]) -> Fault | None:
-        return Fault.invalid_json() if sick and number in (6, 7) else None
+        return Fault.invalid_json() if sick and number in (9, 10) else None
 
     monkeypatch.setenv("EQUIRANK_LLM_ATTEMPTS", "1")
-    with LlmServer(LabelJudge(skills), faults=fault) as server:
+    with LlmServer(answer, faults=fault) as server:
         monkeypatch.setenv("EQUIRANK_LLM_BASE_URL", server.url)
         done = equirank("annotate", "run", "-b", str(folder), "--version", "2", *HOW, "--budget", "5")
         assert done.code == 0, done.err
-        assert "and so not accepted: 2 at verify;" in done.out
+        assert "and so not accepted: 1 at decompose, 2 at verify;" in done.out
         report = equirank("annotate", "report", "-b", "bare@2", "--format", "json").json
-        assert report["failures"]["counts"] == {"decompose": 0, "verify": 2, "audit": 0}
-        assert all("no valid answer" in row["failure"] for row in report["failures"]["rows"])
-        sick, before = False, server.count
+        assert report["failures"]["counts"] == {"decompose": 1, "verify": 2, "audit": 0}
+        split, *verdicts = report["failures"]["rows"]
+        assert (split["stage"], split["query_id"], split["judge"]) == ("decompose", query_id, JUDGE)
+        assert re.fullmatch(r"0 sub-queries for \d tools", split["failure"])
+        assert all("no valid answer" in row["failure"] for row in verdicts)
+        assert report["queries"]["decomposition_failed"] == [query_id]
+        sick = False
         command = re.search(r"^  (equirank annotate run .*--retry-failed --budget) USD$", done.out, re.MULTILINE)
         assert command is not None and "--version 3" in command[1]
-        again = equirank(*shlex.split(command[1])[1:], "5", "--format", "json").json
+        more = ("--decompose-retries", "6")
+        assert " ".join(more) in done.out
+        again = equirank(*shlex.split(command[1])[1:], "5", *more, "--format", "json").json
         assert again["benchmark"]["version"] == "3" and set(again["failures"].values()) == {0}
-        asked = server.requests[before:]
-        stages = [request.body["response_format"]["json_schema"]["name"] for request in asked]
-        assert stages.count("toolex_verify") == 2 and "toolex_decompose" not in stages
+        told = json.dumps(query, ensure_ascii=False)[1:-1]
+        twice = {asked: count for asked, count in server.counts().items() if count > 1 and told not in asked}
+        assert list(twice.values()) == [2, 2], "the two verdicts that failed"
     refused = equirank("annotate", "run", "-b", "bare@1", "--version", "2", "--retry-failed")
     assert refused.code == 1 and "a version never changes" in refused.err
 

@@ -14,6 +14,8 @@ from pipeline.retrieval.contract import Preset
 from pipeline.retrieval.models import ModelSpec, resolve_model
 from pipeline.toolex.settings import PoolMember, Stage, ToolexSettings
 
+#: Settings that are said as they are.
+_PLAIN = ("depth", "verify", "audit", "repeated_tool", "cap", "decompose_retries")
 #: What is told of a need; the others are in words already.
 _NEEDS = {Need.HUB: "the hub to be downloaded from", Need.GPU: "a GPU (on a processor it takes hours)"}
 
@@ -27,7 +29,7 @@ class Choices:
         decompose_judge, verify_judge, audit_judge: of one stage.
         pool: retrievers, as ``resolve_model`` takes them.
         preset: how all of them encode, ``card`` or ``paper``.
-        depth, verify, audit, repeated_tool, cap: see ``ToolexSettings``.
+        depth, verify, audit, repeated_tool, cap, decompose_retries: see ``ToolexSettings``.
     """
 
     judge: str | None = None
@@ -41,6 +43,7 @@ class Choices:
     audit: str | None = None
     repeated_tool: str | None = None
     cap: int | None = None
+    decompose_retries: int | None = None
 
     def over(self, base: ToolexSettings) -> ToolexSettings:
         """The settings with these choices made.
@@ -55,7 +58,7 @@ class Choices:
             said = getattr(self, name) or self.judge
             if said is not None:
                 changed[name] = said
-        for name in ("depth", "verify", "audit", "repeated_tool", "cap"):
+        for name in _PLAIN:
             if getattr(self, name) is not None:
                 changed[name] = getattr(self, name)
         if self.pool is not None or self.preset is not None:
@@ -97,7 +100,7 @@ def as_options(settings: ToolexSettings) -> list[str]:
         presets = {member.preset for member in settings.pool}
         if presets != {Preset.CARD}:
             words += ["--preset", *sorted(presets)]
-    for name in ("depth", "verify", "audit", "repeated_tool", "cap"):
+    for name in _PLAIN:
         if getattr(settings, name) != getattr(default, name):
             words += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
     return words
