@@ -1,13 +1,17 @@
-"""Imported by the server that forks the tests' processes, so that none of them has to: torch and litellm take 15 s."""
+"""Imported by the server that forks the tests' processes, so that none of them has to: torch and litellm take 15 s.
+
+Nothing may compute in threads here: what is forked would wait for them forever. A model loaded here would be no gain,
+since forked processes compute several times slower with it.
+"""
 
 from __future__ import annotations
 
 import bm25s
 import dbos
 import sentence_transformers
-import transformers.models.bert.modeling_bert
 from numba.core.entrypoints import init_all
 
+from pipeline.identifiers import IdTable
 from pipeline.jobs import evaluation, probe_workflow, statistics_workflow, submission, worker
 from pipeline.jobs.fields import analysis_workflow
 from pipeline.llm import transport
@@ -23,10 +27,10 @@ __all__ = [
     "sentence_transformers",
     "statistics_workflow",
     "submission",
-    "transformers",
     "worker",
 ]
 
 transport._litellm()
 # numba asks every installed package for extensions before the first kernel of a process, which takes a second.
 init_all()
+IdTable.from_ids(["a"]).find(["a"])

@@ -103,7 +103,8 @@ class WorkerProcess:
         self.process: BaseProcess = FORKS.Process(target=work, args=(site.settings, meter, pause, None, theirs, queues))
         self.process.start()
         theirs.close()
-        assert self._lines.poll(90), "the worker does not start"
+        # The first one waits for the server's imports.
+        assert self._lines.poll(300), "the worker does not start"
         self.name = str(self._lines.recv()).split()[1]
 
     def kill(self) -> None:
