@@ -63,6 +63,7 @@ VIEWS: tuple[tuple[str, dict[str, str]], ...] = (
     ("retriever", {"retriever": "one"}),
     ("annotate", {"an_benchmark": "demo-skills@1", "an_depth": "2"}),
     ("annotate", {"an_view": "Disputes"}),
+    ("annotate", {"an_view": "Grow", "an_of": DEMO, "gro_look": "true"}),
     ("annotate", {"an_view": "Downstream", "an_of": DEMO}),
     ("annotate", {"expansion": EXPANSION_ID}),
 )
@@ -268,7 +269,7 @@ def test_what_a_link_asks_for_and_a_page_does_not_offer_is_never_replaced_withou
     query = {name: run if value == "RUN" else value for name, value in query.items()}
     assert not notices(app)
     # The layout, and which part is shown, decide which other controls there are.
-    first = {"lb_layout", "lab_view", "ill_runs", "ev_from", "ev_way", "ev_learns", "jobs_whose"}
+    first = {"lb_layout", "lab_view", "an_view", "ill_runs", "ev_from", "ev_way", "ev_learns", "jobs_whose"}
     bound, described = [], []
     for control in controls(app):
         name = parameter(app, control)
