@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import polars as pl
 
 from dashboard.current_site import the_site
@@ -16,6 +18,6 @@ def board_report(figure: BoardFigure, rows: pl.DataFrame, address: str | None = 
     return made.board_report(the_site(), figure, rows, address)
 
 
-def board_latex(figure: BoardFigure) -> str:
+def board_latex(figure: BoardFigure, only: Collection[str] | None = None) -> str:
     """See ``pipeline.jobs.board_report.board_latex``."""
-    return made.board_latex(the_site(), figure)
+    return made.board_latex(the_site(), figure, only)

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 import polars as pl
 
 from dashboard import pair_reading, reading
-from dashboard.components.board import BoardView, ranked_for
 from dashboard.current_site import the_site
+from pipeline.formats.board_rows import BoardView, ranked_for
 from pipeline.retrieval.registry import RetrieverEntry, default_registry
 from store.access import retrievers, run_figures, runs
 from store.errors import NotFound

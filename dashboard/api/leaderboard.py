@@ -11,9 +11,9 @@ from dashboard import reading
 from dashboard.api.media import TABULAR, Format, row_schema
 from dashboard.api.parameters import Line, Paged, Word
 from dashboard.api.resource import File, Found, Page, Read
-from dashboard.components.board import FILTERS, BoardView, Filters, SortKey, narrowed, ordered, ranked_for
 from dashboard.current_site import the_site
 from dashboard.exports import BoardFigure, board_latex, board_report
+from pipeline.formats.board_rows import FILTERS, BoardView, Filters, SortKey, narrowed, ordered, ranked_for
 from store.access import benchmarks, efficiency, freshness, leaderboard
 from store.records import BenchmarkRecord
 
@@ -67,9 +67,9 @@ def _board(said: Board) -> Found:
 
     def make(chosen: Format) -> Page | File:
         figure = BoardFigure(version, said.metric, said.k, _average(said, version), said.domain, BoardView(said.view))
-        if chosen is Format.LATEX:
-            return File(board_latex(figure))
         rows = _rows(said, version, stamp)
+        if chosen is Format.LATEX:
+            return File(board_latex(figure, rows["run_id"].to_list()))
         if chosen is Format.HTML:
             return File(board_report(figure, rows))
         about = {

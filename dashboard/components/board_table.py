@@ -12,10 +12,10 @@ import streamlit as st
 
 from dashboard.charts.palette import Ground, colours
 from dashboard.charts.row_dumbbell import row_dumbbell, shared_range
-from dashboard.components.board import BoardView
 from dashboard.components.board_statistics import STATISTICS, is_empty, statistics_texts
 from dashboard.components.cost import COST_COLUMNS, COSTS
 from dashboard.components.numbers import NONE, day, decimals_of, figure_text, points, size, whole
+from pipeline.formats.board_rows import BoardView
 from pipeline.formats.flag_words import flag_words
 from pipeline.formats.method_labels import method_label
 

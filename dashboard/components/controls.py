@@ -12,9 +12,9 @@ import streamlit as st
 from dashboard import reading
 from dashboard.components import permalinks
 from dashboard.components.benchmark_choice import choose_version
-from dashboard.components.board import FILTERS, BoardView, Filters, SortKey, filter_options
 from dashboard.components.board_table import COLUMNS, SUB_QUERY_MARK, USUAL
 from dashboard.components.run_choice import described_several
+from pipeline.formats.board_rows import FILTERS, BoardView, Filters, SortKey, filter_options
 from pipeline.formats.paired_table import row_names
 from store.records import BenchmarkRecord
 

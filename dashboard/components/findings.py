@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from dashboard.components.board import BoardView
 from dashboard.components.board_table import PIN_MARK, SUB_QUERY_MARK
 from dashboard.components.controls import Figure
 from dashboard.components.numbers import points, whole
 from dashboard.components.untrusted import plain
+from pipeline.formats.board_rows import BoardView
 from pipeline.formats.figures import significance_note
 
 

@@ -9,7 +9,6 @@ import streamlit as st
 
 from dashboard import reading
 from dashboard.components import permalinks, viewport
-from dashboard.components.board import BoardView, narrowed, ordered, pinned_first, ranked_for
 from dashboard.components.board_table import as_text, board_table, visible_columns
 from dashboard.components.controls import (
     Arrangement,
@@ -33,6 +32,7 @@ from dashboard.components.numbers import whole
 from dashboard.components.run_detail import RunPage, read_run, retriever_link, run_title, show_run
 from dashboard.components.theme import ground
 from dashboard.components.untrusted import plain
+from pipeline.formats.board_rows import BoardView, narrowed, ordered, pinned_first, ranked_for
 from store.errors import NotFound
 
 RUN = "run"

@@ -8,7 +8,6 @@ import streamlit as st
 from dashboard import reading
 from dashboard.charts.pareto_plot import CONFIG, frontier, pareto_plot
 from dashboard.components import permalinks, viewport
-from dashboard.components.board import BoardView
 from dashboard.components.controls import choices_for, choose_benchmark, choose_metric
 from dashboard.components.cost import COSTS, Cost
 from dashboard.components.cost_words import cost_finding, left_out
@@ -20,6 +19,7 @@ from dashboard.components.numbers import points
 from dashboard.components.run_detail import text_table
 from dashboard.components.theme import ground
 from dashboard.components.untrusted import plain
+from pipeline.formats.board_rows import BoardView
 from pipeline.formats.paired_table import row_names
 from store.records import BenchmarkRecord
 

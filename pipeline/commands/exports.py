@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,13 +25,17 @@ class ReportKind(StrEnum):
     LATEX = "latex"
 
 
-class BoardView(StrEnum):
-    """Which figures a report shows."""
+class ReportView(StrEnum):
+    """Which figures a report shows; the words of ``pipeline.formats.board_rows.BoardView``."""
 
     BOTH = "both"
     OLD = "old"
     NEW = "new"
     LIFT = "lift"
+
+
+def _only(name: str, what: str) -> Any:
+    return typer.Option(name, metavar="WORD", help=f"Only rows of this {what}; may be repeated.")
 
 
 def report(
@@ -47,19 +51,34 @@ def report(
         str | None, typer.Option("--domain", help="Only this domain, or with --average source this source.")
     ] = None,
     view: Annotated[
-        BoardView, typer.Option("--view", help="Figures to show; old also ranks by them.")
-    ] = BoardView.BOTH,
+        ReportView, typer.Option("--view", help="Figures to show; old also ranks by them.")
+    ] = ReportView.BOTH,
+    search: Annotated[
+        str, typer.Option("--search", help="Only rows with this text in name, family, method, setting or place.")
+    ] = "",
+    family: Annotated[list[str] | None, _only("--family", "family")] = None,
+    size: Annotated[list[str] | None, _only("--size", "size, such as “100M to 1B”")] = None,
+    training: Annotated[list[str] | None, _only("--training", "training (base, fine-tuned, unknown)")] = None,
+    weights: Annotated[list[str] | None, _only("--weights", "kind of weights (open, closed, unknown)")] = None,
+    provenance: Annotated[list[str] | None, _only("--provenance", "source (reported, uploaded, measured)")] = None,
+    level: Annotated[list[str] | None, _only("--level", "level (query, sub-query)")] = None,
+    method: Annotated[list[str] | None, _only("--method", "method, such as full-doc")] = None,
     format: Annotated[
         ReportKind, typer.Option("--format", help="A page in one file, or the papers' table for LaTeX.")
     ] = ReportKind.HTML,
 ) -> None:
-    """Write a board as a self-contained HTML file, or as the papers' old/new table in LaTeX."""
+    """Write a board as a self-contained HTML file, or as the papers' old/new table in LaTeX.
+
+    Filters hide rows and move no rank.
+    """
     import polars as pl
 
     from pipeline.errors import UsageError
-    from pipeline.jobs.board_report import BoardFigure, board_latex, board_report
+    from pipeline.formats.board_rows import BoardView, Filters, SortKey, check_words, narrowed, ordered, ranked_for
+    from pipeline.jobs.board_report import BoardFigure, board_latex, board_query, board_report
     from pipeline.jobs.boards import read_board
     from pipeline.jobs.first_start import prepared_site
+    from pipeline.jobs.public_address import public_address
     from pipeline.scoring.kernel import METRICS
     from store.access import benchmarks
     from store.errors import NotFound
@@ -77,7 +96,12 @@ def report(
         version = benchmarks.get(session, benchmark)
     chosen = average or ("domain" if domain is not None else version.headline)
     figure = BoardFigure(version, metric, k, chosen, domain, view.value)
-    if format is ReportKind.LATEX:
+    said = {
+        "family": family, "size": size, "training": training, "weights": weights, "provenance": provenance,
+        "level": level, "method": method,
+    }  # fmt: skip
+    filters = Filters({column: words for column, words in said.items() if words}, search)
+    if format is ReportKind.LATEX and not filters.active:
         _write(board_latex(site, figure), out)
         return
     rows = read_board(site, version.id, metric=metric, k=k, average=chosen, domain=domain)
@@ -85,14 +109,18 @@ def report(
     if rows.is_empty():
         where = "" if domain is None else f" for {domain!r}"
         raise NotFound(f"{version.name} has no run with {metric}@{k} ({chosen}){where}")
-    by_old = view is BoardView.OLD or rows["new"].null_count() == rows.height
-    if "tie_new" in rows.columns:
-        rows = rows.with_columns(tie_group=pl.col("tie_old" if by_old else "tie_new"))
-    if view is BoardView.OLD:
-        rows = rows.with_columns(rank=pl.col("rank_old")).sort(
-            pl.col("level") != "query", "rank", nulls_last=True, maintain_order=True
-        )
-    _write(board_report(site, figure, rows), out)
+    check_words(rows, filters)
+    shown = BoardView(view.value)
+    rows = ranked_for(rows, shown)
+    if shown is BoardView.OLD:
+        rows = ordered(rows, SortKey.RANK)
+    rows = narrowed(rows, filters)
+    if rows.is_empty():
+        raise NotFound(f"no row of {version.name} passes these filters: leave one out")
+    if format is ReportKind.LATEX:
+        _write(board_latex(site, figure, rows["run_id"].to_list()), out)
+        return
+    _write(board_report(site, figure, rows, public_address(site.settings) + board_query(figure, filters)), out)
 
 
 def card(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 import polars as pl
 
+from pipeline.formats.board_rows import Filters
 from pipeline.formats.figures import NONE, decimals_of, figure_text, points, significance_note, whole
 from pipeline.formats.flag_words import flag_words
 from pipeline.formats.html_report import Report, html_report
+from pipeline.formats.method_labels import method_title
 from pipeline.formats.paired_table import groups_of, metrics_of, paired_cells, paired_latex
 from pipeline.jobs.public_address import public_address
 from pipeline.jobs.site import Site
@@ -107,6 +111,19 @@ def board_report(site: Site, figure: BoardFigure, rows: pl.DataFrame, address: s
     )
 
 
+def board_query(figure: BoardFigure, filters: Filters) -> str:
+    """The page of the board as the end of an address, with the filters and what differs from the page's usual view."""
+    said: dict[str, Any] = {"lb_benchmark": figure.benchmark.name}
+    usual = {"view": "both", "metric": "NDCG", "k": "@10"}
+    shown = {"view": figure.view, "metric": figure.metric, "k": f"@{figure.k}"}
+    said |= {f"lb_{name}": word for name, word in shown.items() if word != usual[name]}
+    if filters.search.strip():
+        said["lb_search"] = filters.search.strip()
+    for column, words in filters.chosen.items():
+        said[f"lb_{column}"] = [method_title(word) for word in words] if column == "method" else list(words)
+    return f"/?{urlencode(said, doseq=True, safe='@')}"
+
+
 def report_table(rows: pl.DataFrame, view: str = "both") -> pl.DataFrame:
     """What a report shows of the rows, as texts: the view's columns that say something in any row."""
     shown = pl.DataFrame([_row(row) for row in rows.iter_rows(named=True)], infer_schema_length=None)
@@ -171,14 +188,21 @@ def _lead(rows: pl.DataFrame) -> str:
     )
 
 
-def board_latex(site: Site, figure: BoardFigure) -> str:
+def board_latex(site: Site, figure: BoardFigure, only: Collection[str] | None = None) -> str:
     """The papers' old/new table of the benchmark at the figure's K: query level, by domain where there are several.
+
+    Args:
+        site: where the board is.
+        figure: of the board.
+        only: ids of the runs to show; None shows all.
 
     Raises:
         NotFound: nothing has a figure at this K, or for this domain.
     """
     with site.database.reading() as session:
         wide = leaderboard.paired_table(session, figure.benchmark.id, k=figure.k)
+    if only is not None:
+        wide = wide.filter(pl.col("run_id").is_in(list(only)))
     wide = wide.filter(pl.col("level") == "query") if "query" in wide["level"] else wide
     groups = groups_of(wide)
     domains = [group for group in groups if group.scope.startswith("domain:")]

@@ -14,10 +14,10 @@ import polars as pl
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.components.board import FILTERS, SortKey, filter_options, ordered, pinned_first, words
 from dashboard.components.board_table import COLUMNS, PIN_MARK
 from dashboard.components.controls import pin_keys
 from dashboard.current_site import use_site
+from pipeline.formats.board_rows import FILTERS, SortKey, filter_options, ordered, pinned_first, words
 from pipeline.jobs.first_start import demo_run
 from pipeline.jobs.site import Site, open_site
 from pipeline.jobs.submission import SubmissionMetadata, check_run, submit_run
@@ -184,7 +184,7 @@ def test_every_order_is_a_link(filled: tuple[Site, list[str]]) -> None:
 
 def test_every_filter_narrows_to_its_words_and_can_be_undone(mixed: pl.DataFrame) -> None:
     """All words of every filter: together they are the board, each alone is a part of it."""
-    from dashboard.components.board import Filters, narrowed
+    from pipeline.formats.board_rows import Filters, narrowed
 
     for column, options in filter_options(mixed).items():
         parts = [narrowed(mixed, Filters({column: [word]})) for word in options]
@@ -198,7 +198,7 @@ def test_every_filter_narrows_to_its_words_and_can_be_undone(mixed: pl.DataFrame
 
 
 def test_pinned_rows_stay_on_top_under_every_filter(mixed: pl.DataFrame) -> None:
-    from dashboard.components.board import Filters, narrowed
+    from pipeline.formats.board_rows import Filters, narrowed
 
     pinned = [mixed["run_id"][-1], mixed["run_id"][3]]
     for key, reverse in itertools.product(SortKey, (False, True)):

@@ -11,7 +11,6 @@ import pytest
 
 from dashboard.charts.palette import Ground
 from dashboard.components.benchmark_choice import descriptions
-from dashboard.components.board import BoardView, Filters, SortKey, filter_options, narrowed, ordered
 from dashboard.components.board_table import as_shown, as_text, visible_columns
 from dashboard.components.controls import Figure, Scope
 from dashboard.components.document_view import sides
@@ -21,6 +20,7 @@ from dashboard.components.numbers import MINUS, decimals_of, figure_text, points
 from dashboard.components.permalinks import address
 from dashboard.components.run_detail import listed_figures, safe_ending
 from dashboard.components.untrusted import plain, web_address
+from pipeline.formats.board_rows import BoardView, Filters, SortKey, filter_options, narrowed, ordered
 from pipeline.formats.flag_words import flag_words
 from pipeline.formats.paired_table import Group, agreement, mean_lift, paired_cells, paired_latex
 from pipeline.formats.tables import TableFormat, write_table

@@ -17,8 +17,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Button, DownloadButton, FileUploader, Widget
 
-from dashboard.components.board import FILTERS
 from dashboard.current_site import use_site
+from pipeline.formats.board_rows import FILTERS
 from pipeline.jobs.first_start import demo_run
 from pipeline.jobs.site import Site, open_site
 from pipeline.jobs.submission import SubmissionMetadata, check_run, submit_run

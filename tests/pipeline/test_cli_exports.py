@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +78,17 @@ def test_a_view_of_old_figures_ranks_by_them_and_shows_no_others(home: Home) -> 
     assert "none: figures as printed" in text
 
 
+def test_a_report_of_some_rows_keeps_the_ranks_of_the_board(home: Home) -> None:
+    whole = home("report", "-b", "tooleq").output
+    some = home("report", "-b", "tooleq", "--training", "fine-tuned", "--search", "tool-embed-4b").output
+    assert "Tool-Embed-4B" in some and "BM25" in whole and "BM25" not in some
+    row = re.search(r"<tr>(?:(?!</tr>).)*Tool-Embed-4B.*?</tr>", whole, re.DOTALL)
+    assert row is not None and row[0].split("</td>")[0] in some, "its rank is that of the whole board"
+    assert "?lb_benchmark=tooleq@published&amp;lb_search=tool-embed-4b&amp;lb_training=fine-tuned" in some
+    latex = home("report", "-b", "tooleq", "--format", "latex", "--method", "full-doc", "--search", "bm25").output
+    assert "BM25" in latex and "Embed" not in latex
+
+
 def test_the_papers_table(home: Home) -> None:
     text = home("report", "-b", "tooleq", "--format", "latex").output
     assert text.startswith("% needs \\usepackage{booktabs}")
@@ -89,6 +101,8 @@ def test_the_papers_table(home: Home) -> None:
     ("asked", "code", "named"),
     [
         (("--metric", "MAP"), 2, "NDCG, Recall, Comp"),
+        (("--provenance", "guessed"), 2, "there are reported"),
+        (("--search", "no such name"), 1, "no row"),
         (("--average", "domain"), 2, "needs --domain"),
         (("--average", "macro", "--domain", "code"), 2, "belongs to no domain"),
         (("--domain", "no such"), 1, "no such"),

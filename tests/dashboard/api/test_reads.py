@@ -304,6 +304,16 @@ def test_the_paper_table_is_latex(client: TestClient) -> None:
     assert " / " in text
     rows = [line for line in text.splitlines() if line.endswith("\\\\")]
     assert len({line.count(" & ") for line in rows[1:]}) == 1
+    # The same filters as for rows.
+    one = client.get(f"{BASE}/leaderboard?benchmark=tooleq&format=latex&search=bm25").text
+    assert "BM25" in one and one.count("\\\\") < text.count("\\\\") and "Tool-Embed" not in one
+
+
+def test_a_method_is_named_as_in_the_rows_or_as_on_the_page(client: TestClient) -> None:
+    address = f"{BASE}/leaderboard?benchmark=tooleq&limit=500"
+    rows = client.get(f"{address}&method=full-doc").json()["items"]
+    assert rows and {row["method"] for row in rows} == {"full-doc"}
+    assert client.get(f"{address}&method=Full-Doc").json()["items"] == rows
 
 
 @pytest.mark.parametrize(

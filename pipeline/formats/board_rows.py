@@ -1,4 +1,4 @@
-"""Filters, search and order of a board (a frame of ``store.access.leaderboard.leaderboard``). No widgets here.
+"""Filters, search and order of a board (a frame of ``store.access.leaderboard.leaderboard``), for whoever shows it.
 
 Ranks come with the board, counted over all its rows; nothing here moves them.
 """
@@ -12,7 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.formats.method_labels import TITLES as METHOD_TITLES
+from pipeline.errors import UsageError
+from pipeline.formats.method_labels import TITLES, method_title
 
 
 class BoardView(StrEnum):
@@ -63,7 +64,7 @@ class Filters:
     """What the reader narrowed the board to; an empty choice narrows nothing.
 
     Attributes:
-        chosen: column → accepted words (see ``words``).
+        chosen: column → accepted words (see ``words``); a method also by the word of its runs.
         search: text that must occur in the name, family, method or contract; case does not matter.
     """
 
@@ -120,7 +121,7 @@ def words() -> dict[str, pl.Expr]:
         "weights": _flag_words("open_weights", "open", "closed"),
         "provenance": named("provenance"),
         "level": named("level"),
-        "method": named("method").replace(METHOD_TITLES),
+        "method": named("method").replace(TITLES),
     }
 
 
@@ -140,6 +141,20 @@ def filter_options(board: pl.DataFrame) -> dict[str, list[str]]:
     return options
 
 
+def check_words(board: pl.DataFrame, filters: Filters) -> None:
+    """Refuse words that no row of the board has.
+
+    Raises:
+        UsageError: there is such a word; the message says which there are.
+    """
+    offered = filter_options(board)
+    for column, chosen in filters.chosen.items():
+        known = offered[column]
+        for word in chosen:
+            if (method_title(word) if column == "method" else word) not in known:
+                raise UsageError(f"no row has {column} {word!r}; there are {', '.join(known)}")
+
+
 def ranked_for(board: pl.DataFrame, view: BoardView) -> pl.DataFrame:
     """The board with the rank and tie group of the view: by old scores in the view ``old``, else the board's own."""
     if "tie_new" in board.columns:
@@ -154,13 +169,14 @@ def narrowed(board: pl.DataFrame, filters: Filters) -> pl.DataFrame:
     accepted = words()
     for column, chosen in filters.chosen.items():
         if chosen:
-            board = board.filter(accepted[column].is_in(list(chosen)))
-    wanted = filters.search.strip().lower()
-    if wanted:
+            wanted = [method_title(word) for word in chosen] if column == "method" else list(chosen)
+            board = board.filter(accepted[column].is_in(wanted))
+    text_wanted = filters.search.strip().lower()
+    if text_wanted:
         text = pl.concat_str(
             [pl.col(c).fill_null("") for c in ("retriever", "family", "method", "contract", "place")], separator="\n"
         )
-        board = board.filter(text.str.to_lowercase().str.contains(wanted, literal=True))
+        board = board.filter(text.str.to_lowercase().str.contains(text_wanted, literal=True))
     return board
 
 
