@@ -175,7 +175,7 @@ def _state(
         silent = all(worker.id != status.executor_id for worker in living)
         words = "its worker does not answer; another one, or the same after a restart, takes the job up again"
         return state, "", words if silent else "", progress_records.from_event(event)
-    if record.pending:
+    if record.pending and (status is None or state is JobState.DONE or _ended_before(status, record)):
         return JobState.ANSWERS, "", "the answers of its batch; import them and it goes on", None
     if status is None or state is JobState.DONE:
         # A batch's job ended and the command line imported its answers: it is to be started again.
@@ -184,3 +184,9 @@ def _state(
     if given_up:
         return JobState.FAILED, str(given_up), "", None
     return state, failure_words(status) if state is JobState.FAILED else "", "", None
+
+
+def _ended_before(status: WorkflowStatus, record: AnnotationRecord) -> bool:
+    """Whether a job had ended when the expansion last moved: then the command line wrote the batch it waits for."""
+    moment = status.completed_at or status.updated_at or 0
+    return moment / 1000 < record.updated_at.timestamp()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 from collections.abc import Generator
 from dataclasses import replace
@@ -210,7 +211,7 @@ def test_what_cannot_be_asked_for_is_refused_in_words(site: Site, few: Benchmark
         ask(benchmark="nothing")
     with pytest.raises(ModelError, match="no-such-model"):
         ask(settings=replace(LEXICAL, pool=(PoolMember("no-such-model"),)))
-    with pytest.raises(ModelError, match="EQUIRANK_ALLOW_UNPINNED_MODELS|commit"):
+    with pytest.raises(ModelError, match="somebody/unpinned"):
         ask(settings=replace(LEXICAL, pool=(PoolMember("somebody/unpinned"),)))
     for wrong in ({"max_cost": -1.0}, {"max_cost": float("nan")}, {"max_calls": -1}):
         with pytest.raises(UsageError, match="budget"):
@@ -220,7 +221,12 @@ def test_what_cannot_be_asked_for_is_refused_in_words(site: Site, few: Benchmark
     assert len(requests.list_annotations(site)) == 2
 
 
-def test_an_expansion_has_one_job_whoever_starts_it(site: Site, server: LlmServer) -> None:
+@pytest.mark.parametrize("backend", [pytest.param("sqlite"), pytest.param("postgresql", marks=pytest.mark.postgres)])
+def test_an_expansion_has_one_job_whoever_starts_it(
+    backend: str, tmp_path: Path, few: Benchmark, server: LlmServer, request: pytest.FixtureRequest
+) -> None:
+    url = request.getfixturevalue("postgres_url") if backend == "postgresql" else ""
+    site = site_with(tmp_path / "home", few, server.url, database_url=url)
     record = define(site)
     assert requests.look(site, record.id).state is None
     started = threading.Barrier(4)
@@ -251,6 +257,7 @@ def test_an_expansion_has_one_job_whoever_starts_it(site: Site, server: LlmServe
     with pytest.raises(Conflict, match="nothing left to do"):
         requests.start(site, record.id)
     assert max(server.counts().values()) == 1
+    close(site)
 
 
 def test_a_budget_is_never_exceeded_and_raising_it_goes_on(site: Site, few: Benchmark, server: LlmServer) -> None:
@@ -413,10 +420,26 @@ def test_missing_and_failed_answers_of_a_batch_are_told_and_written_again(
     found = batch.import_round(site, record.id, answers)
     assert found.report.missing == rest.pending - 1 and found.report.accepted == 1
     assert found.report.known == sent.pending - 1
+    # An error of the provider is a failure, which is written again on request.
+    batch.export_round(site, record.id, source)
+    answer_batch(source, answers, judge)
+    lines = answers.read_text().splitlines(keepends=True)
+    key = json.loads(lines[0])["custom_id"]
+    refused = {"custom_id": key, "response": {"status_code": 500, "body": {}}, "error": None}
+    answers.write_text(json.dumps(refused) + "\n" + "".join(lines[1:]))
+    assert batch.import_round(site, record.id, answers).report.counts == {"error": 1}
+    open_now = batch.export_round(site, record.id, tmp_path / "audits.jsonl")
+    assert key not in questions_in(open_now)
+    again = batch.export_round(site, record.id, tmp_path / "again.jsonl", retry_failed=True)
+    assert questions_in(again) > {key} and len(again.parts) == 2, "verdicts and audits, a file for each model"
     # Asked live instead, the waiting ends.
     with site.database.session() as session:
         live = stored.set_way(session, record.id, batched=False, retry_failed=False)
     assert live.pending == 0 and requests.look(site, record.id).state is None
+
+
+def questions_in(sent: batch.Exported) -> set[str]:
+    return {json.loads(line)["custom_id"] for part in sent.parts for line in part.read_text().splitlines()}
 
 
 def test_spent_is_what_every_way_of_asking_used(site: Site, server: LlmServer) -> None:
