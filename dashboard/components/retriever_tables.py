@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from pipeline.formats.method_labels import method_label
 from pipeline.retrieval.contract import Preset
 from pipeline.retrieval.registry import RetrieverEntry, Source
 
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _SOURCES = {
     Source.BM25: "computed here, no weights",
     Source.PACKAGE: "weights from a Python package",
@@ -118,8 +120,13 @@ def cost_table(standing: Sequence[Standing], titles: dict[int, str]) -> pl.DataF
     return pl.DataFrame(rows)
 
 
-def facts(found: ReadRetriever) -> list[tuple[str, str]]:
-    """What the registry and the papers say of it, in words; unknown things are empty."""
+def facts(found: ReadRetriever, *, narrow: bool = False) -> list[tuple[str, str]]:
+    """What the registry and the papers say of it, in words; unknown things are empty.
+
+    Args:
+        found: the retriever.
+        narrow: shorten a commit to the digits that fit on a phone: a table does not break words.
+    """
     record, entry = found.record, found.entry
     training = {True: "fine-tuned", False: "base model", None: ""}[record.fine_tuned]
     base = found.base.name if found.base is not None else record.base_key
@@ -134,7 +141,8 @@ def facts(found: ReadRetriever) -> list[tuple[str, str]]:
         ("Licence", record.licence),
     ]
     if entry is not None:
-        pinned = entry.revision if entry.pinned else "not pinned: the same name may come to mean other weights"
+        revision = entry.revision[:12] if narrow and _COMMIT.fullmatch(entry.revision) else entry.revision
+        pinned = revision if entry.pinned else "not pinned: the same name may come to mean other weights"
         known += [
             ("Comes from", _SOURCES[entry.source]),
             ("Hub id", entry.hf_id),

@@ -249,7 +249,7 @@ def cost(standing: list[Standing], titles: dict[int, str]) -> None:
 def description(found: ReadRetriever) -> None:
     """Facts, remarks, and how it encodes."""
     st.subheader("What is known of it", anchor=False)
-    facts_table(facts(found))
+    facts_table(facts(found, narrow=viewport.is_narrow()))
     for note in notes(found):
         st.text(note)
     if found.entry is None:
