@@ -10,7 +10,7 @@ import polars as pl
 import streamlit as st
 
 from dashboard.charts.layout import shortened
-from dashboard.components.document_view import side_by_side
+from dashboard.components.document_view import side_by_side, sides
 from dashboard.components.numbers import NONE
 from dashboard.components.untrusted import plain
 from pipeline.toolex.review_card import ReviewCard
@@ -121,7 +121,8 @@ def documentation(card: ReviewCard, names: Mapping[str, str], key: str) -> None:
     places = st.tabs(labels) if len(labels) > 1 else [st.container() for _ in labels]
     for place, (_, truth, candidate) in zip(places, pairs, strict=False):
         with place:
-            side_by_side(side(truth), side(candidate), key=f"{key}_{truth}_{candidate}")
+            pair = side(truth), side(candidate)
+            side_by_side(*pair, key=f"{key}_{truth}_{candidate}", marked=much_alike(*pair))
     for place, tool in zip(places[len(pairs) :], single, strict=True):
         with place:
             side_by_side(side(tool), None, key=f"{key}_{tool}")
@@ -129,6 +130,18 @@ def documentation(card: ReviewCard, names: Mapping[str, str], key: str) -> None:
         with st.expander("Tools that both have: " + ", ".join(plain(names[tool]) for tool in kept)):
             for tool in kept:
                 side_by_side(side(tool), None, key=f"{key}_{tool}")
+
+
+def much_alike(one: tuple[str, str, str], other: tuple[str, str, str]) -> bool:
+    """Whether at least half of two documents is in both: else marks would be everywhere and help nobody.
+
+    Args:
+        one: name, role and documentation, as ``side_by_side`` takes them.
+        other: the same of the other tool.
+    """
+    stretches = [stretch for side in sides(one, other) for stretch in side["segments"]]
+    letters = sum(len(text) for text, _ in stretches)
+    return 2 * sum(len(text) for text, differs in stretches if differs) <= letters
 
 
 def said_of_it(card: ReviewCard, reviews: Sequence[tuple[str, Given]] = ()) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.components.review_item import CHOICES, choice_text
+from dashboard.components.review_item import CHOICES, choice_text, much_alike
 from pipeline.jobs.labels.samples import draw_sample
 from pipeline.jobs.site import Site
 from pipeline.toolex.validation import Bucket
@@ -180,6 +180,15 @@ def test_the_lead_invites_and_closes(app: AppTest, review: Review) -> None:
 
 def test_every_fault_is_offered_in_words() -> None:
     assert [choice_text(choice) for choice in CHOICES] == ["Valid", *(f"Invalid: {bucket.value}" for bucket in Bucket)]
+
+
+def test_differences_are_marked_where_documents_are_alike() -> None:
+    one, other = (
+        ("a", "", "Get the weather of a city by its name."),
+        ("b", "", "Get the weather of a town by its name."),
+    )
+    assert much_alike(one, other)
+    assert not much_alike(one, ("c", "", '{"summary": "Wetterlage", "parameters": {"ort": "string"}}'))
 
 
 def test_a_verdict_is_disputed_on_its_querys_page_and_decided(app: AppTest, review: Review) -> None:
