@@ -131,7 +131,8 @@ def _to_store(request: EvaluationRequest, format: ReportFormat, quiet: bool, *, 
     from pipeline.errors import UsageError
     from pipeline.jobs.evaluation_request import resolve_request
     from pipeline.jobs.first_start import prepared_site
-    from pipeline.jobs.measuring import measure, measured_run
+    from pipeline.jobs.measured_runs import measured_run
+    from pipeline.jobs.measuring import measure
     from pipeline.jobs.run_records import run_headline
     from pipeline.jobs.submission import permalink, publish_run
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlmodel import col
 
-from pipeline.jobs import measuring
+from pipeline.jobs import measured_runs, measuring
 from pipeline.jobs.evaluation_request import Evaluation, EvaluationRequest, queue_for, resolve_request
 from pipeline.jobs.fields.estimate import AskingEstimate, asking_estimate, field_texts_to_encode
 from pipeline.jobs.site import Site
@@ -66,7 +66,7 @@ def estimate(site: Site, request: EvaluationRequest) -> Estimate:
     """
     evaluation = resolve_request(site, request)
     entry = evaluation.model.entry
-    known = measuring.measured_run(site, evaluation.run_key)
+    known = measured_runs.measured_run(site, evaluation.run_key)
     asks = evaluation.options is not None and evaluation.options.asks
     queue = queue_for(site, evaluation.model, asks=asks)
     asking = None if known else asking_estimate(site, evaluation)

@@ -15,7 +15,7 @@ from typing import Any
 
 from dbos import DBOS, SetWorkflowID
 
-from pipeline.jobs import measuring, progress
+from pipeline.jobs import measured_runs, measuring, progress
 from pipeline.jobs.evaluation_request import Evaluation, EvaluationRequest, resolve_request
 from pipeline.jobs.fields.evaluation import cut_plan, field_plan, one_at_a_time, rank_with_fields
 from pipeline.jobs.queues import shard_queue
@@ -61,7 +61,7 @@ def encode_shard(request: dict[str, Any], shard: dict[str, Any]) -> int:
 @DBOS.step(name="plan")
 def _plan(request: dict[str, Any]) -> dict[str, Any]:
     site, evaluation = the_site(), _resolved(request)
-    known = measuring.measured_run(site, evaluation.run_key)
+    known = measured_runs.measured_run(site, evaluation.run_key)
     if known is not None:
         progress.say(f"this was measured before: run {known}")
         return {"run_id": known, "shards": [], "fan_out": False}
@@ -127,7 +127,7 @@ def _rank(request: dict[str, Any]) -> dict[str, Any]:
 @DBOS.step(name="store")
 def _store(request: dict[str, Any], ranked: dict[str, Any]) -> str:
     progress.tell("scoring", 0, 1)
-    run_id = measuring.store_run(the_site(), _resolved(request), measuring.Ranked.from_json(ranked))
+    run_id = measured_runs.store_run(the_site(), _resolved(request), measured_runs.Ranked.from_json(ranked))
     progress.tell("scoring", 1, 1, 0.0)
     progress.say(f"stored as run {run_id}")
     return run_id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.jobs import measuring
+from pipeline.jobs import measured_runs, measuring
 from pipeline.jobs.evaluation_request import EvaluationRequest, resolve_request
 from pipeline.jobs.fields import runs as field_runs
 from pipeline.jobs.fields.methods import FieldMethod
@@ -17,4 +17,4 @@ def measured(site: Site, method: str = "full-doc", **said: str) -> str:
         ranked = field_runs.measure_fields(site, evaluation)
     else:
         ranked = measuring.rank(site, evaluation)
-    return measuring.store_run(site, evaluation, ranked)
+    return measured_runs.store_run(site, evaluation, ranked)

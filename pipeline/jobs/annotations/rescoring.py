@@ -16,7 +16,7 @@ from pipeline.errors import BenchmarkError
 from pipeline.formats.messages import listing, plural
 from pipeline.formats.ranking import run_of_frame
 from pipeline.jobs.benchmark_library import load_compiled
-from pipeline.jobs.measuring import run_id_of
+from pipeline.jobs.measured_runs import run_id_of
 from pipeline.jobs.site import Site
 from pipeline.jobs.submission import IDENTICAL, tie_band_note
 from pipeline.scoring.averages import summarise

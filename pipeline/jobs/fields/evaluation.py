@@ -27,7 +27,8 @@ from pipeline.jobs.fields import runs as field_runs
 from pipeline.jobs.fields.sources import FieldSources
 from pipeline.jobs.job_client import answer_files, asks_failed_again
 from pipeline.jobs.llm_batch import import_words, kept_batch
-from pipeline.jobs.measuring import Ranked, Shard
+from pipeline.jobs.measured_runs import Ranked
+from pipeline.jobs.measuring import Shard
 from pipeline.jobs.site import Site
 from pipeline.jobs.worker_site import the_site
 from pipeline.llm.records import Asker

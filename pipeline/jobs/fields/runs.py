@@ -20,7 +20,8 @@ from pipeline.jobs.fields.methods import FieldMethod, document_words, query_word
 from pipeline.jobs.fields.options import settings_of
 from pipeline.jobs.fields.scoring import stage_texts
 from pipeline.jobs.fields.sources import FieldSources, costs_of, ready_sources, source_notes
-from pipeline.jobs.measuring import Ranked, Shard
+from pipeline.jobs.measured_runs import Ranked
+from pipeline.jobs.measuring import Shard
 from pipeline.jobs.site import Site
 from pipeline.llm.records import Asker
 from pipeline.retrieval.contract import Contract, PromptedText

@@ -17,7 +17,7 @@ from pipeline.jobs.evaluation_request import EvaluationRequest, resolve_request
 from pipeline.jobs.fields import retrieval as field_retrieval
 from pipeline.jobs.fields import texts as field_texts
 from pipeline.jobs.fields.sources import ready_sources
-from pipeline.jobs.measuring import run_id_of
+from pipeline.jobs.measured_runs import run_id_of
 from pipeline.jobs.site import Site, open_site
 from pipeline.mftr.schema import Argument, RewrittenQuery, StandardizedTool, ToolNeed
 from pipeline.published import catalogue

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import BenchmarkError, ModelError, UsageError
-from pipeline.jobs import durable, job_client, measuring
+from pipeline.jobs import durable, job_client, measured_runs, measuring
 from pipeline.jobs.benchmark_library import import_into_store
 from pipeline.jobs.demo_runs import submit_demo_runs
 from pipeline.jobs.estimate import estimate
@@ -186,9 +186,9 @@ def test_the_same_run_is_measured_once_here_and_by_a_job(sqlite_small: Site) -> 
     site = sqlite_small
     evaluation = resolve_request(site, BM25)
     run_id = measuring.measure(site, evaluation)
-    assert measuring.measure(site, evaluation) == run_id == measuring.run_id_of(evaluation.job_id)
+    assert measuring.measure(site, evaluation) == run_id == measured_runs.run_id_of(evaluation.job_id)
     stored = measuring.rank(site, evaluation)
-    assert measuring.store_run(site, evaluation, stored) == run_id
+    assert measured_runs.store_run(site, evaluation, stored) == run_id
 
 
 def test_demo_runs_are_asked_for_once_and_can_be_switched_off(tmp_path: Path) -> None:
