@@ -16,6 +16,7 @@ from pipeline.jobs.evaluation_request import EvaluationRequest, resolve_request
 from pipeline.jobs.fields import explaining as mftr_explaining
 from pipeline.jobs.fields import reading as mftr_reading
 from pipeline.jobs.job_client import Job, JobState
+from pipeline.jobs.job_files import job_files
 from pipeline.jobs.llm_answers import StoredAnswers
 from pipeline.jobs.site import Site, open_site
 from store.access import doctor, runs
@@ -137,7 +138,7 @@ def test_kills_lose_nothing_and_change_nothing(tmp_path: Path, start: Callable[.
     kills = amid = 0
     for _ in range(6):
         disturbed = start(site, pause=0.03)
-        time.sleep(chance.uniform(0.3, 2.0))
+        time.sleep(chance.uniform(0.2, 1.2))
         amid += not job_client.job(site, job_id).state.ended
         disturbed.kill()
         kills += 1
@@ -244,6 +245,7 @@ def test_a_batch_waits_for_its_answers_and_ends_as_live_calls_do(
     for number in range(2):
         job = finished(site, job_id)
         assert job.state is JobState.ANSWERS and job.can_retry, job
+        assert set(job.batch) <= set(job_files(site)), "nobody may take the batch for an orphan"
         path = tmp_path / f"answers{number}.jsonl"
         rounds.append(answers_file(site, job, path))
         assert job.pending == rounds[-1]
@@ -260,6 +262,7 @@ def test_a_batch_waits_for_its_answers_and_ends_as_live_calls_do(
         wait_for(site, job_id, lambda job: job.state.ended)
     job = finished(site, job_id)
     run = run_of(site, job)
+    assert job_files(site) == {}
     assert rounds == [4 * tools, queries]
     assert server.count == calls, "a batch asks nobody"
     assert (run.ranking_hash, run.contract_hash) == (wanted.ranking_hash, wanted.contract_hash)

@@ -197,7 +197,7 @@ def test_twenty_kills_lose_nothing_and_change_nothing(
     kills = amid = 0
     for _ in range(20):
         worker = start(site, pause=0.02)
-        time.sleep(chance.uniform(0, 1.6))
+        time.sleep(chance.uniform(0, 1.0))
         amid += any(not job.state.ended for job in job_client.list_jobs(site))
         worker.kill()
         kills += 1
