@@ -46,13 +46,15 @@ async def health() -> JSONResponse:
 
 
 def _workers() -> list[dict[str, object]]:
-    """The workers that gave a heartbeat; none is no reason to be unhealthy, since pages do not need one."""
+    """The workers that gave a heartbeat; none is no reason to be unhealthy, since pages do not need one.
+
+    Without their ids: those name machines, and everybody may ask here.
+    """
     site = the_site()
     with site.database.reading() as session:
         known = workers.list_workers(session)
     return [
         {
-            "id": worker.id,
             "queues": list(worker.queues),
             "device": worker.device,
             "alive": worker.silent_s <= site.settings.worker_lost_seconds,

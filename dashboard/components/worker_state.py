@@ -42,7 +42,7 @@ def show_workers(known: list[WorkerRecord], queue: str | None = None) -> bool:
         first = living[0]
         others = f", and {len(living) - 1} more" if len(living) > 1 else ""
         st.caption(
-            f"A worker is ready: heard {duration(first.silent_s)} ago, computes on the {first.device.upper()}{others}."
+            f"A worker is there: heard {duration(first.silent_s)} ago, computes on the {first.device.upper()}{others}."
         )
         return True
     silent = [worker for worker in known if queue is None or queue in worker.queues]

@@ -197,7 +197,7 @@ def test_a_worker_that_fell_silent_is_named(jobs_site: Site, app: AppTest) -> No
     with jobs_site.database.session() as session:
         workers.beat(session, "embedded", host="here", pid=1, queues=("cpu", "llm"), device="cpu")
     open_page(app, "evaluate", job=job_id)
-    assert "A worker is ready" in said(app)
+    assert "A worker is there" in said(app)
     use_site(open_site(jobs_site.settings.model_copy(update={"worker_lost_seconds": 0.0})))
     open_page(app, "evaluate", job=job_id)
     assert "has been silent" in said(sound(app))

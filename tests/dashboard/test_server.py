@@ -20,6 +20,7 @@ from dashboard.api.health import Health
 from dashboard.current_site import use_site
 from dashboard.headers import SecurityHeaders, content_security_policy, inline_script_hashes
 from pipeline.jobs.site import Site, open_site
+from store.access import workers
 from store.settings import Settings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -44,6 +45,15 @@ def test_health_names_the_migration_level(bare_site: Site) -> None:
     body = answer.json()
     assert body["status"] == "ok"
     assert body["database"]["level"] == body["database"]["needed"]
+
+
+def test_health_counts_workers_and_names_no_machine(bare_site: Site) -> None:
+    with bare_site.database.session() as session:
+        workers.beat(session, "cellar-7-ab12", host="cellar", pid=7, queues=("cpu",), device="cpu")
+    answer = client().get("/api/v1/health")
+    (worker,) = answer.json()["workers"]
+    assert (worker["queues"], worker["device"], worker["alive"]) == (["cpu"], "cpu", True)
+    assert "cellar" not in answer.text
 
 
 def test_health_is_503_without_tables(tmp_path: Path) -> None:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
+#: For what a worker computes, in milliseconds: it leaves the processor to everything else.
+COMPUTED = 360_000
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
     """One server with its worker for all tests of this file; a loopback judge knows the labels of the demo skills."""
@@ -63,9 +67,9 @@ def test_minilm_from_the_browser_to_the_leaderboard(browser: Browser, site: Serv
     page.context.close()
     page = start(browser, site, ev_model="minilm-l6")
     # The page moves by itself: nothing is clicked between the stages and the result.
-    page.get_by_text(re.compile(r"Encoding documents: .* of 246")).wait_for()
-    page.get_by_text("A worker is ready").wait_for()
-    page.get_by_role("button", name="Publish").wait_for(timeout=180_000)
+    page.get_by_text(re.compile(r"Encoding documents: .* of 246")).wait_for(timeout=COMPUTED)
+    page.get_by_text("A worker is there").wait_for()
+    page.get_by_role("button", name="Publish").wait_for(timeout=COMPUTED)
     expect(page.get_by_text(re.compile(r"NDCG@10: 4\d\.\d → 6\d\.\d"))).to_have_count(1)
     # Whoever opens the address sees the same.
     other = open_page(browser, page.url)
@@ -83,7 +87,7 @@ def test_minilm_from_the_browser_to_the_leaderboard(browser: Browser, site: Serv
 
 def test_cancel_takes_effect_at_once_and_the_list_says_so(browser: Browser, site: Served) -> None:
     page = start(browser, site, ev_preset="paper")
-    page.get_by_text(re.compile(r"Encoding documents: [1-9]\d* of 246")).wait_for()
+    page.get_by_text(re.compile(r"Encoding documents: [1-9]\d* of 246")).wait_for(timeout=COMPUTED)
     clicked = time.monotonic()
     page.get_by_role("button", name="Cancel").click()
     page.get_by_text("This job was cancelled").wait_for()
@@ -101,7 +105,7 @@ def test_an_own_model_is_tried_before_it_is_evaluated(browser: Browser, site: Se
     folder = Path(found.submodule_search_locations[0]) / "model"
     page = open_page(browser, f"{site.url}/evaluate?ev_benchmark=demo-tools%401&ev_from=Folder&ev_folder={folder}")
     page.get_by_role("button", name="Try it first").click()
-    page.get_by_text("384 dimensions").wait_for()
+    page.get_by_text("384 dimensions").wait_for(timeout=COMPUTED)
     page.context.close()
 
 
