@@ -98,6 +98,11 @@ def retrieve_one_text(
         texts = replace(texts, queries=queries)
         missing = sum(query_id not in needs for query_id in ids)
         if missing:
-            notes.append(f"{plural(missing, 'query was', 'queries were')} not rewritten and searched as they are.")
+            several = plural(
+                missing,
+                "query was not rewritten and searched as it is",
+                "queries were not rewritten and searched as they are",
+            )
+            notes.append(f"{several}.")
     found = search_texts(texts, model, contract, depth, cache=cache, progress=progress, cancelled=cancelled)
     return replace(found, notes=(*found.notes, *notes))

@@ -73,7 +73,7 @@ def test_what_was_not_standardized_or_rewritten_is_searched_as_it_is():
     assert ranking(found) == {"q": ["a"], "p": []}
     assert list(found.notes) == [
         "1 tool was not standardized and searched verbatim.",
-        "1 query was not rewritten and searched as they are.",
+        "1 query was not rewritten and searched as it is.",
     ]
     plain = retrieve_one_text(small, variant("full-doc"), resolve_model("bm25"), standardized=[TOOL])
     assert ranking(plain) == {"q": ["b"], "p": ["a"]} and plain.notes == ()
