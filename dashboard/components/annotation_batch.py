@@ -30,9 +30,9 @@ def batch_round(progress: AnnotationProgress) -> None:
     st.progress(min(share, 1.0), line)
     files = "a file" if len(progress.batch) == 1 else f"{len(progress.batch)} files"
     st.markdown(
-        f"**{whole(progress.pending)} questions wait in {files}.** Give them to a provider as a batch in OpenAI's "
+        f"**{_questions(progress.pending)} in {files}.** Give them to a provider as a batch in OpenAI's "
         "format (`/v1/chat/completions`), then upload the file that comes back. The next stage is asked after that: "
-        "there are three rounds, one a stage."
+        "one round a stage, and another where a query has to be split once more."
     )
     artifacts = the_site().artifacts
     with st.container(horizontal=True, gap="small"):
@@ -57,6 +57,10 @@ def batch_round(progress: AnnotationProgress) -> None:
             else:
                 st.rerun()
         st.caption("What was answered stays answered.")
+
+
+def _questions(count: int) -> str:
+    return "1 question waits" if count == 1 else f"{whole(count)} questions wait"
 
 
 def _upload(progress: AnnotationProgress) -> None:

@@ -27,11 +27,11 @@ def how_far(one: AnnotationProgress) -> str:
     """How far an expansion is, or what became of it, in a line."""
     if one.state is JobState.DONE:
         failed = sum(one.failures.values())
-        return f"all {whole(one.queries)} queries" + (f", {whole(failed)} questions without an answer" * bool(failed))
+        return f"all {whole(one.queries)} queries" + (f"; without an answer: {whole(failed)}" * bool(failed))
     if one.state is JobState.FAILED:
         return one.error
     if one.state is JobState.ANSWERS:
-        return f"{whole(one.pending)} questions wait for a file of answers"
+        return f"a file of answers is to come, for {whole(one.pending)} of its questions"
     if one.state is JobState.WAITING and one.waiting_for:
         return one.waiting_for
     return f"{whole(one.queries_done)} of {whole(one.queries)} queries"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipeline.jobs.annotations.following import AnnotationProgress
 
 #: Seconds between two looks at one that is not over.
-LIVE_SECONDS = 1.0
+LIVE_SECONDS = 2.0
 _MOST_BUDGET = 1_000_000.0
 _MOST_CALLS = 1_000_000_000
 

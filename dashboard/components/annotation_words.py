@@ -71,6 +71,7 @@ _STEPS = {
     "search": "Retrieving candidates",
     "verify": "Judging candidates",
     "audit": "Judging combinations",
+    "waiting": "Waiting for something else on this machine that works on it",
 }
 
 
@@ -191,7 +192,7 @@ def step_line(progress: AnnotationProgress) -> tuple[float, str]:
     """Share of the queries that are through, and the line above the bar."""
     share = progress.queries_done / progress.queries if progress.queries else 0.0
     line = f"{whole(progress.queries_done)} of {whole(progress.queries)} queries are through all stages"
-    step = job_step(progress.job)
+    step = "Starting" if progress.state is JobState.RUNNING and progress.job is None else job_step(progress.job)
     return share, f"{line} · {step}" if step else line
 
 

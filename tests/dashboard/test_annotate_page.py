@@ -19,8 +19,9 @@ from dashboard.components.annotation_pool_bias import without_sentence, without_
 from dashboard.components.annotation_verdicts import acceptance_sentence
 from dashboard.components.annotation_words import dollars, next_version
 from dashboard.current_site import use_site
+from pipeline.benchmark import Benchmark
 from pipeline.jobs import durable
-from pipeline.jobs.annotations import batch, following, pools, requests
+from pipeline.jobs.annotations import batch, following, pools, quartiles, requests
 from pipeline.jobs.annotations.here import run_here
 from pipeline.jobs.annotations.requests import AnnotationRequest
 from pipeline.jobs.benchmark_library import import_into_store
@@ -32,7 +33,7 @@ from pipeline.retrieval.documents import documents_in_order, run_target
 from pipeline.retrieval.models import resolve_model
 from pipeline.toolex.candidates import CandidatePool, LibrarySearch
 from pipeline.toolex.settings import PoolMember, ToolexSettings
-from store.access import benchmarks
+from store.access import benchmarks, rankings, runs
 from store.settings import Settings
 from tests.dashboard.conftest import APP
 from tests.dashboard.dashboard_app import open_page
@@ -97,9 +98,9 @@ def expanded(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> G
         settings = ToolexSettings(pool=(PoolMember("bm25"), PoolMember("minilm")), depth=6, cap=2, **JUDGES)
         record = requests.define(site, AnnotationRequest("bare@1", "2", settings, max_cost=500.0))
         run_here(site, record.id)
-        for name, step in (("One", 1), ("Two", 2)):
+        for name, turned in (("One", False), ("Two", True)):
             file = home.parent / f"{name}.trec"
-            file.write_text(_run(parent, ids, step))
+            file.write_text(_run(whole, ids, turned))
             checked = check_run(site, file, "bare@1")
             submit_run(site, checked, file, SubmissionMetadata(retriever=name), publish=True)
         use_site(site)
@@ -109,10 +110,16 @@ def expanded(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> G
         site.database.close()
 
 
-def _run(parent: Any, ids: list[str], step: int) -> str:
-    """A run that ranks every ``step``-th tool by its place in the library."""
-    tools = parent.tools["tool_id"].to_list()[::step]
-    return "".join(f"{query} Q0 {tool} {n} {1 / n:.6f} t\n" for query in ids for n, tool in enumerate(tools, start=1))
+def _run(whole: Benchmark, ids: list[str], turned: bool) -> str:
+    """A run that finds valid tools beside the labels first, from one end of their list or from the other."""
+    valid = whole.equivalents.filter(verdict="valid", origin="judged")
+    lines = []
+    for query in ids:
+        found = valid.filter(query_id=query)["tool_id"].unique().sort(descending=turned).to_list()
+        rest = [tool for tool in whole.tools["tool_id"] if tool not in found]
+        ranked = enumerate([*found, *rest[:20]], start=1)
+        lines += [f"{query} Q0 {tool} {rank} {1 / rank:.6f} t\n" for rank, tool in ranked]
+    return "".join(lines)
 
 
 def said(app: AppTest) -> str:
@@ -279,9 +286,25 @@ def test_stored_runs_are_scored_against_the_new_version(expanded: Expanded) -> N
     assert "2 runs are now scored on bare@2" in text and "Nothing to re-score" in text
     lifts = app.dataframe[0].value
     assert lifts["Documents"].tolist() == ["shortest", "short", "long", "longest"] and {"One", "Two"} <= set(lifts)
+    check_quartiles(expanded.site, "bare@2")
     pool = fresh(expansion=expanded.done, an_show="Pool")
     without = pool.dataframe[1].value
     assert without.columns.tolist() == ["Run", "New", "without BM25", "without MiniLM-L6"]
+
+
+def check_quartiles(site: Site, version: str) -> None:
+    """Quartiles of lift add up to the lift of the run."""
+    with site.database.reading() as session:
+        record = benchmarks.get(session, version)
+        one = rankings.with_ranking(session, [record.id])[0].run
+        figures = runs.summaries(session, one.id).filter(metric="NDCG", k=10, average="micro")
+    found = quartiles.lift_by_length(site, record.id, {"run": one.per_query_artifact or ""})
+    assert found["queries"].sum() == 5 and found["longest"].is_sorted()
+    micro = dict(figures.select("view", "value").iter_rows())
+    assert micro["new"] > micro["old"]
+    assert (found["run"] * found["queries"]).sum() / 5 == pytest.approx(micro["new"] - micro["old"])
+    nothing = quartiles.gain_by_length(site, record.id, {"same": (one.per_query_artifact or "",) * 2})
+    assert nothing["same"].to_list() == [0.0] * 4
 
 
 def test_an_unknown_expansion_says_so(expanded: Expanded) -> None:
