@@ -115,8 +115,10 @@ def print_made(site: Site, record: AnnotationRecord, made: BenchmarkRecord) -> N
     table = table1(site, made.id).filter(pl.col("domain").is_null())
     typer.echo(write_table(statistics_table(table), TableFormat.PLAIN), nl=False)
     spent = StoredAnswers(site.database).spent(record.id)
-    unpriced = f" and {spent.unpriced:,} of unknown price" if spent.unpriced else ""
-    typer.echo(f"\nasked: {spent.calls:,} calls, {dollars(spent.cost)}{unpriced}")
+    cost = dollars(spent.cost)
+    if spent.unpriced:
+        cost = "unknown price" if spent.unpriced == spent.calls else f"{cost} and {spent.unpriced:,} of unknown price"
+    typer.echo(f"\nasked: {spent.calls:,} calls, {cost}")
 
 
 def statistics_table(table: pl.DataFrame) -> pl.DataFrame:
