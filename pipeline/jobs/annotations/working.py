@@ -84,12 +84,18 @@ def open_work(site: Site, annotation_id: str) -> Work:
 
     Raises:
         BenchmarkError: the parent has no content.
+        Conflict: it was begun with other prompts.
         ModelError: a retriever is unknown or not allowed.
         NotFound: there is no such expansion.
     """
     with site.database.reading() as session:
         record = stored.get(session, annotation_id)
     settings = settings_from_json(record.settings)
+    if not record.done and settings.hash != record.settings_hash:
+        raise Conflict(
+            f"the expansion {record.id[:12]} was begun with other prompts than this program has, and one version must "
+            "not hold answers to both: ask for the same expansion under another version name"
+        )
     return Work(site, record, settings, library(site, record.benchmark_version_id, settings))
 
 

@@ -29,6 +29,7 @@ from pipeline.toolex.estimate import estimate_run
 from pipeline.toolex.settings import PoolMember, Stage
 from store.access import annotations as stored
 from store.access import benchmarks, doctor
+from store.annotation_models import Annotation
 from store.errors import Conflict, NotFound
 from store.settings import Settings
 from tests.llm_server import Fault, LlmServer, answer_batch
@@ -258,6 +259,15 @@ def test_an_expansion_has_one_job_whoever_starts_it(
         requests.start(site, record.id)
     assert max(server.counts().values()) == 1
     close(site)
+
+
+def test_what_was_begun_with_other_prompts_is_not_mixed(site: Site, server: LlmServer) -> None:
+    record = define(site)
+    with site.database.session() as session:
+        session.get_one(Annotation, record.id).settings_hash = "0" * 64
+    with pytest.raises(Conflict, match="other prompts"):
+        run_here(site, record.id)
+    assert server.count == 0
 
 
 def test_a_budget_is_never_exceeded_and_raising_it_goes_on(site: Site, few: Benchmark, server: LlmServer) -> None:
