@@ -38,6 +38,7 @@ from pipeline.benchmark import BenchmarkInfo, Kind  # noqa: E402
 from pipeline.formats.benchmark_validation import build_benchmark  # noqa: E402
 from pipeline.jobs.annotations import batch, requests  # noqa: E402
 from pipeline.jobs.annotations.here import run_here  # noqa: E402
+from pipeline.jobs.benchmark_library import load_benchmark  # noqa: E402
 from pipeline.jobs.llm_answers import StoredAnswers  # noqa: E402
 from pipeline.llm.client import LiveAsker  # noqa: E402
 from pipeline.llm.config import AskingConfig, ProviderLimit  # noqa: E402
@@ -206,7 +207,7 @@ def demo(kind: str, queries: int, folder: Path) -> None:
         spent = requests.look(site, work.define(site, work.BUNDLED).id).spent
         verdict("requests without an entry in the ledger", faulty.count - spent.calls, 0, at_least=False)
     live = work.exported(site, made.id, folder / "here-folder")
-    found = labels_of(work.load_benchmark(site, made.id))
+    found = labels_of(load_benchmark(site, made.id))
     work.close(site)
     written = work.written_labels(whole, list(ids))
     wrong = sum(len(found[name] ^ written[name]) for name in written)
