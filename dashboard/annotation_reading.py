@@ -188,6 +188,14 @@ def _length_quartiles(place: str, version_id: int, stamp: str, name: str) -> tup
     )
 
 
+def claimed_versions(slug: str) -> list[str]:
+    """Versions of a benchmark that expansions made or are to make."""
+    of = {record.id: record.slug for record in reading.benchmarks()}
+    with the_site().database.reading() as session:
+        found = expansions.list_records(session)
+    return [record.version for record in found if of.get(record.benchmark_version_id) == slug]
+
+
 def made_versions() -> set[int]:
     """Ids of the versions that expansions made."""
     with the_site().database.reading() as session:

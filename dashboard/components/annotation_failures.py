@@ -78,7 +78,7 @@ def _another_version(progress: AnnotationProgress) -> None:
     """A button that makes the same expansion once more under the next number, and asks only these questions."""
     records = reading.benchmarks()
     parent = next(record for record in records if record.name == progress.parent)
-    number = next_version(parent, records)
+    number = next_version(parent, records, annotation_reading.claimed_versions(parent.slug))
     record = progress.record
     if st.button(f"Ask just these again, for version {number}", icon=":material/refresh:", key=f"an_next_{record.id}"):
         settings = settings_from_json(record.settings)

@@ -56,7 +56,7 @@ def expansion_form() -> None:
     with left:
         first = next((record.name for record in records if not record.is_demo), records[0].name)
         benchmark = choose_version(records, PREFIX + "benchmark", first, label="Benchmark to expand")
-        suggested = next_version(benchmark, reading.benchmarks())
+        suggested = next_version(benchmark, reading.benchmarks(), annotation_reading.claimed_versions(benchmark.slug))
         version = permalinks.text("Number of the new version", PREFIX + "version", placeholder=suggested, max_chars=40)
         if benchmark.equivalents:
             st.caption(

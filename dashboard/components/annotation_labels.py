@@ -23,7 +23,7 @@ from pipeline.scoring.benchmark_distributions import Spread, spread_of
 from store.records import BenchmarkRecord
 
 #: Pixels of the first column on a phone, so that figures are in sight beside it.
-_NARROW = {"Over all queries": 176, "By domain": 176}
+_NARROW = {"Over all queries": 210, "By domain": 210}
 
 
 def show_labels(parent: BenchmarkRecord, made: BenchmarkRecord) -> None:

@@ -80,9 +80,16 @@ def stage_title(stage: str) -> str:
     return STAGES[Stage(stage)][0] if stage in set(Stage) else stage
 
 
-def next_version(record: BenchmarkRecord, records: Iterable[BenchmarkRecord]) -> str:
-    """The number after the highest one of this benchmark's versions; 2 where none is a number."""
-    numbers = [int(other.version) for other in records if other.slug == record.slug and other.version.isdigit()]
+def next_version(record: BenchmarkRecord, records: Iterable[BenchmarkRecord], claimed: Iterable[str] = ()) -> str:
+    """The number after the highest one of this benchmark's versions; 2 where none is a number.
+
+    Args:
+        record: what is to be expanded.
+        records: every stored version.
+        claimed: versions of this benchmark that expansions are to make.
+    """
+    versions = [*(other.version for other in records if other.slug == record.slug), *claimed]
+    numbers = [int(version) for version in versions if version.isdecimal()]
     return str(max(numbers) + 1) if numbers else "2"
 
 

@@ -273,7 +273,7 @@ def test_queries_that_need_a_look_are_listed_with_links(expanded: Expanded) -> N
     # A version never changes: the next one asks just these.
     app.button(key=f"an_next_{expanded.done}").click().run()
     other = following.look(expanded.site, sound(app).query_params["expansion"])
-    assert other.record.version == "3" and other.record.retry_failed and other.state is JobState.WAITING
+    assert int(other.record.version) > 2 and other.record.retry_failed and other.state is JobState.WAITING
     requests.cancel(expanded.site, other.record.id)
 
 
@@ -323,6 +323,7 @@ def test_the_next_version_is_one_more_than_the_highest_number(expanded: Expanded
         records = benchmarks.list_records(session)
     by_name = {record.name: record for record in records}
     assert next_version(by_name["bare@1"], records) == "3"
+    assert next_version(by_name["bare@1"], records, ["7", "trial"]) == "8", "another expansion is to make 7"
     assert next_version(by_name["tooleq@published"], records) == "2"
 
 
