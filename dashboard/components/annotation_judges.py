@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -52,7 +53,7 @@ def key_state(model: str, base_url: str) -> KeyState:
     return KeyState(False, f"needs a key: set {names[0]} in the environment of the site and its worker")
 
 
-def choose_judges(base_url: str) -> tuple[dict[str, str], dict[str, KeyState]]:
+def choose_judges(base_url: str) -> tuple[dict[str, Any], dict[str, KeyState]]:
     """Draw a field a stage.
 
     Args:
@@ -62,7 +63,8 @@ def choose_judges(base_url: str) -> tuple[dict[str, str], dict[str, KeyState]]:
         Arguments of ``ToolexSettings``; and what each judge needs, by its name.
     """
     usual = ToolexSettings()
-    said, states = {}, {}
+    said: dict[str, Any] = {}
+    states: dict[str, KeyState] = {}
     for stage in Stage:
         title, does = STAGES[stage]
         with st.container(gap="xxsmall"):

@@ -60,10 +60,14 @@ def _rescore(made: BenchmarkRecord) -> None:
     text_table(offered.drop("id"), key=f"an_rescorable_{made.id}", label="Runs that can be re-scored", most_rows=12)
     if st.button(f"Score {count} against it", type="primary", icon=":material/refresh:", key=f"an_rescore_{made.id}"):
         bar = st.progress(0.0, "Scoring")
+
+        def report(share: float) -> None:
+            bar.progress(min(max(share, 0.0), 1.0), "Scoring")
+
         try:
             scored = rescoring.rescore(
                 the_site(), made.id, offered["id"].to_list(), person=LOCAL_PERSON,
-                progress=lambda share: bar.progress(min(max(share, 0.0), 1.0), "Scoring") and None,
+                progress=report,
             )  # fmt: skip
         except (EquiRankError, StoreError) as error:
             bar.empty()

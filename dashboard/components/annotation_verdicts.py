@@ -53,7 +53,7 @@ def show_verdicts(made: BenchmarkRecord) -> None:
 def acceptance_sentence(found: pl.DataFrame) -> str:
     """How much was accepted, near the top and further down: a pool whose last ranks still find much is too shallow."""
     ranked = found.filter(pl.col("rank").is_not_null())
-    last = int(ranked["rank"].max() or 0)  # type: ignore[call-overload]
+    last = max(ranked["rank"].to_list(), default=0)
     judged, accepted = int(ranked["judged"].sum()), int(ranked["accepted"].sum())
     if not judged:
         return ""
@@ -63,7 +63,7 @@ def acceptance_sentence(found: pl.DataFrame) -> str:
     tail = ranked.filter(pl.col("rank") > last - max(last // 4, 1))
     tail_judged = int(tail["judged"].sum())
     share = int(tail["accepted"].sum()) / tail_judged if tail_judged else 0.0
-    words = f"{said}; of those at the last ranks ({int(tail['rank'].min())}–{last}) {points(share)} %"  # type: ignore[call-overload,arg-type]
+    words = f"{said}; of those at the last ranks ({min(tail['rank'].to_list())}–{last}) {points(share)} %"
     overall = accepted / judged
     if share > 0.5 * overall:
         return f"{words}. So many there mean that more would be found further down: a greater depth is worth its price."

@@ -119,7 +119,7 @@ def title(progress: AnnotationProgress) -> str:
 
 def estimate_table(found: Sequence[StageEstimate]) -> pl.DataFrame:
     """A line a stage and their sum: questions, calls, tokens and price, as texts."""
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             STAGES[one.stage][0],
             one.line.model,
