@@ -216,7 +216,7 @@ def _rivals(record: BenchmarkRecord, run: LabRun) -> dict[str, str]:
         own = runs.get(session, run.id)
         contract = (own.method_settings or {}).get("encoding_contract")
         listed = runs.list_runs(session, benchmark_version_id=record.id, public_only=True)
-        found = {}
+        found: dict[str, str] = {}
         for run_id in listed.filter(pl.col("method").is_in(list(METHODS)))["run_id"]:
             other = runs.get(session, run_id)
             encoded = (other.method_settings or {}).get("encoding_contract", other.contract_hash)

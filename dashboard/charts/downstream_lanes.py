@@ -78,9 +78,9 @@ def downstream_lanes(
     middles = [-block * place - (len(settings) - 1) / 2 for place in range(len(categories))]
     height = round(LANE_PIXELS * block * len(categories)) + 72
     lay_out(figure, shades, height=height, right=140 if narrow else 190, top=4)
-    low, high = (rates["low"].min(), rates["high"].max()) if rates.height else (0.0, 1.0)
+    ends = [*rates["low"].to_list(), *rates["high"].to_list()] or [0.0, 1.0]
     figure.update_xaxes(
-        range=[10 * math.floor(10 * low), 10 * math.ceil(10 * high)],
+        range=[10 * math.floor(10 * min(ends)), 10 * math.ceil(10 * max(ends))],
         title={"text": "tasks passed, %", "font": {"size": 13, "color": shades.faint}},
         nticks=6,
     )

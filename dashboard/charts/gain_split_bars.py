@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dashboard.charts.layout import axis, chart_config, escaped, lay_out
 from dashboard.charts.palette import Ground, colours, family_colour
@@ -91,7 +91,7 @@ def gain_split_bars(
 
     shades = colours(ground)
     paint = family_colour(family, ground)
-    looks = {
+    looks: dict[str, dict[str, Any]] = {
         "real": {"fillcolor": paint, "line": {"width": 0}},
         "artifact": {"fillcolor": shades.muted, "opacity": 0.55, "line": {"width": 0}},
         # An outline in the family's colour: gain that the old label did not see.
@@ -118,9 +118,9 @@ def gain_split_bars(
             bgcolor=shades.ground, borderpad=1,
         )  # fmt: skip
     # Invisible points give every bar its words on hover.
-    ends = [max(bar.old, bar.new if bar.new is not None else bar.old) for bar in bars]
+    reaches = [max(bar.old, bar.new if bar.new is not None else bar.old) for bar in bars]
     figure.add_scatter(
-        x=[50 * end for end in ends],
+        x=[50 * end for end in reaches],
         y=[len(bars) - 1 - place for place in range(len(bars))],
         mode="markers",
         marker={"size": 26, "opacity": 0},

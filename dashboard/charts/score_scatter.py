@@ -63,7 +63,7 @@ def score_scatter(
     }
     words = {"win": f"{tuned} is better", "loss": f"{base} is better", "tie": "both the same"}
     points_ = gathered(changes, view)
-    most = max(points_["queries"].max() or 1, 1)  # type: ignore[type-var]
+    most = max(points_["queries"].max() or 1, 1)
     figure = go.Figure()
     lay_out(figure, shades, height=HEIGHT, left=52, right=12, top=52)
     figure.add_shape(
@@ -71,10 +71,7 @@ def score_scatter(
     )
     for outcome, paint in paints.items():
         here = points_.filter(pl.col("outcome") == outcome)
-        sizes = [
-            _SMALLEST + (_LARGEST - _SMALLEST) * math.sqrt(n / most)  # type: ignore[operator]
-            for n in here["queries"]
-        ]
+        sizes = [_SMALLEST + (_LARGEST - _SMALLEST) * math.sqrt(n / most) for n in here["queries"]]
         figure.add_scatter(
             x=here["x"].to_list(),
             y=here["y"].to_list(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 import streamlit as st
@@ -326,7 +326,7 @@ def board_table(
                 column.title, help=column.help, width=width, alignment="right"
             )
         else:
-            alignment = "right" if column.key in STATISTICS else None
+            alignment: Literal["right"] | None = "right" if column.key in STATISTICS else None
             config[column.key] = st.column_config.TextColumn(
                 column.title, help=column.help, width=width, alignment=alignment
             )

@@ -205,7 +205,7 @@ def pin_names(board: pl.DataFrame) -> dict[str, str]:
 def pin_keys(board: pl.DataFrame) -> dict[str, str]:
     """Run id → what names its row in the address, whichever run of the retriever, method and setting is the newest."""
     columns = ["method", "contract", "level", "provenance", "place"]
-    found = {}
+    found: dict[str, str] = {}
     for run_id, retriever, *row in board.select("run_id", "retriever_key", *columns).iter_rows():
         digest = hashlib.sha256("\0".join(str(part or "") for part in row).encode()).hexdigest()
         key = f"{retriever}~{digest[:8]}"

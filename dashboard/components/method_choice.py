@@ -22,10 +22,10 @@ from pipeline.errors import JudgeError
 from pipeline.jobs.estimate import Estimate
 from pipeline.jobs.fields import reading as mftr_reading
 from pipeline.jobs.fields.methods import LLM, ORIGINAL, RULES, FieldMethod
-from pipeline.jobs.fields.options import DEFAULT_LLM, DEFAULT_PRESET
+from pipeline.jobs.fields.options import DEFAULT_LLM
 from pipeline.llm.providers import COMPATIBLE, providers_with_keys, require_key
 from pipeline.llm.providers import provider_of as provider
-from pipeline.mftr.settings import PRESETS
+from pipeline.mftr.settings import DEFAULT_PRESET, PRESETS
 from pipeline.retrieval.retrieve import Method
 from store.field_text_models import FieldTextKind
 from store.records import BenchmarkRecord

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 import streamlit as st
 
@@ -153,7 +155,7 @@ def recall_sentence(curves: pl.DataFrame, own: str) -> str:
     )
 
 
-def _ask(run: LabRun, missing: list[AnalysisKind]) -> None:
+def _ask(run: LabRun, missing: Sequence[AnalysisKind]) -> None:
     """What is missing, how far it is, and how to have it made."""
     words = {"fields": "single fields", "variants": "the ablation", "masking": "masked documents"}
     named = ", ".join(words[kind] for kind in missing)

@@ -88,7 +88,7 @@ def choose_filters(record: BenchmarkRecord, table: pl.DataFrame, runs: Sequence[
     with right:
         equivalents = permalinks.select("Equivalents", list(_BUCKETS), PREFIX + "equivalents", ANY)
     missed = ALL
-    orders = [order for order in Order if order not in (Order.LIFT, Order.DISAGREEMENT)]
+    orders: list[Order] = [order for order in Order if order not in (Order.LIFT, Order.DISAGREEMENT)]
     metric, k = "NDCG", 10
     if runs:
         orders = [order for order in Order if order is not Order.DISAGREEMENT or len(runs) > 1]

@@ -157,8 +157,7 @@ def finding(query: OpenQuery, run: ReadRun) -> str:
     """What the run does with this query, in one sentence of our Markdown."""
     card, name = query.card, plain(run.name)
     steps = card.steps.filter(pl.col("run") == run.id)
-    truth = steps.filter(role=Role.GROUND_TRUTH.value)["rank"].min()
-    equivalent = steps.filter(role=Role.EQUIVALENT.value)["rank"].min()
+    truth, equivalent = _best(steps, Role.GROUND_TRUTH), _best(steps, Role.EQUIVALENT)
     ndcg = card.winners.filter((pl.col("run") == run.id) & (pl.col("metric") == "NDCG"))
     old, new = (float(ndcg["old"][0]), float(ndcg["new"][0])) if ndcg.height else (0.0, 0.0)
     hit, near = _within(truth, card.k), _within(equivalent, card.k)
@@ -175,6 +174,11 @@ def finding(query: OpenQuery, run: ReadRun) -> str:
     if hit:
         return f"**{name} has a ground-truth tool at {truth}**; equivalents add nothing to its {points(old)} here."
     return f"**{name} has neither a ground-truth tool nor an equivalent in its top {card.k}.**"
+
+
+def _best(steps: pl.DataFrame, role: Role) -> int | None:
+    """The best rank of a tool in this role; None where none was retrieved."""
+    return min(steps.filter(role=role.value)["rank"].drop_nulls().to_list(), default=None)
 
 
 def _within(rank: object, k: int) -> bool:

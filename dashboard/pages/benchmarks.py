@@ -93,7 +93,7 @@ def overview(records: Sequence[BenchmarkRecord]) -> None:
     if narrow:
         columns = {name: columns[name] for name in ("Benchmark", "Queries", "Tools")}
     frame = pl.DataFrame(columns)
-    right = {
+    right: dict[str, Any] = {
         name: st.column_config.TextColumn(name, alignment="right")
         for name in ("Queries", "Tools", "Sub-queries", "Combinations")
         if name in columns

@@ -148,7 +148,7 @@ def form() -> None:
     if model.known is not None and not model.known.allowed:
         return
     request = EvaluationRequest(
-        benchmark.name, model.name, endpoint_url=model.endpoint_url, person=LOCAL_PERSON, **options.said  # type: ignore[arg-type]
+        benchmark.name, model.name, endpoint_url=model.endpoint_url, person=LOCAL_PERSON, **options.said
     )  # fmt: skip
     try:
         found = _estimate(the_site().database.url, request)
