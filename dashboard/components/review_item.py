@@ -22,14 +22,23 @@ _TAB = 28
 
 #: What a reviewer chooses between: None is valid.
 CHOICES: tuple[Bucket | None, ...] = (None, *Bucket)
-CAPTIONS: Mapping[Bucket | None, str] = {
-    None: "Together the tools cover everything that the query asks for, and they can work together.",
-    Bucket.DECOMPOSITION: "The steps do not say what the query says; a tool fits its step but not the query.",
-    Bucket.NEAR_SYNONYM: "A tool sounds alike but does something else, or less.",
-    Bucket.COVERAGE: "Something that the query asks for is done by none of the tools.",
-    Bucket.PLATFORM: "A tool needs an id, token or session that the others cannot give it.",
-    Bucket.OTHER: "Say what in the sentence.",
-}
+
+
+def captions(kind: str) -> list[str]:
+    """What each of ``CHOICES`` means.
+
+    Args:
+        kind: what is retrieved: ``tool`` or ``skill``.
+    """
+    said: Mapping[Bucket | None, str] = {
+        None: f"Together the {kind}s cover everything that the query asks for, and they can work together.",
+        Bucket.DECOMPOSITION: f"The steps do not say what the query says; a {kind} fits its step but not the query.",
+        Bucket.NEAR_SYNONYM: f"A {kind} sounds alike but does something else, or less.",
+        Bucket.COVERAGE: f"Something that the query asks for is done by none of the {kind}s.",
+        Bucket.PLATFORM: f"A {kind} needs an id, token or session that the others cannot give it.",
+        Bucket.OTHER: "Say what in the sentence.",
+    }
+    return [said[choice] for choice in CHOICES]
 
 
 @dataclass(frozen=True)
@@ -54,8 +63,14 @@ def choice_text(bucket: Bucket | None) -> str:
     return "Valid" if bucket is None else f"Invalid: {bucket.value}"
 
 
-def evidence(card: ReviewCard, key: str) -> None:
-    """Everything that the verdict is about."""
+def evidence(card: ReviewCard, key: str, kind: str) -> None:
+    """Everything that the verdict is about.
+
+    Args:
+        card: the item.
+        key: of its widgets.
+        kind: what is retrieved: ``tool`` or ``skill``.
+    """
     with st.container(gap="xxsmall"):
         st.subheader(plain(shortened(card.text or card.query_id, _TITLE)), anchor=False)
         if len(card.text) > _TITLE or "\n" in card.text.strip():
@@ -64,12 +79,12 @@ def evidence(card: ReviewCard, key: str) -> None:
             st.caption(f"Instruction: {plain(card.instruction)}")
     names = shown_names(card)
     with st.container(gap="xxsmall"):
-        st.markdown("**What the query needs, and which tool does it**")
-        st.table(steps_table(card, names), border="horizontal", hide_index=True)
+        st.markdown(f"**What the query needs, and which {kind} does it**")
+        st.table(steps_table(card, names, kind), border="horizontal", hide_index=True)
         if card.others:
             listed = ", ".join(plain(names[tool]) for tool in card.others)
             st.caption(f"Also in the candidate, for no step in particular: {listed}.")
-    documentation(card, names, key)
+    documentation(card, names, key, kind)
 
 
 def shown_names(card: ReviewCard) -> dict[str, str]:
@@ -81,26 +96,26 @@ def shown_names(card: ReviewCard) -> dict[str, str]:
     }
 
 
-def steps_table(card: ReviewCard, names: Mapping[str, str]) -> pl.DataFrame:
+def steps_table(card: ReviewCard, names: Mapping[str, str], kind: str) -> pl.DataFrame:
     """A row a sub-query; cells are Markdown of ours with the strangers' text escaped."""
     rows = [
         {
             "Step": f"{place}\\. {plain(step.text) or NONE}",
             "Ground truth": plain(names.get(step.truth, step.truth)),
-            "Candidate": _candidate(step.candidate, step.truth, names),
+            "Candidate": _candidate(step.candidate, step.truth, names, kind),
         }
         for place, step in enumerate(card.steps, start=1)
     ]
     return pl.DataFrame(rows)
 
 
-def _candidate(tool: str | None, truth: str, names: Mapping[str, str]) -> str:
+def _candidate(tool: str | None, truth: str, names: Mapping[str, str], kind: str) -> str:
     if tool is None:
         return "not stored which"
-    return "the same tool" if tool == truth else f"**{plain(names.get(tool, tool))}**"
+    return f"the same {kind}" if tool == truth else f"**{plain(names.get(tool, tool))}**"
 
 
-def documentation(card: ReviewCard, names: Mapping[str, str], key: str) -> None:
+def documentation(card: ReviewCard, names: Mapping[str, str], key: str, kind: str) -> None:
     """The documents of both sets: where they differ side by side, a tab a step; the shared ones folded."""
     pairs = [
         (f"{place}. {shortened(names[step.candidate], _TAB)}", step.truth, step.candidate)
@@ -127,7 +142,7 @@ def documentation(card: ReviewCard, names: Mapping[str, str], key: str) -> None:
         with place:
             side_by_side(side(tool), None, key=f"{key}_{tool}")
     if kept:
-        with st.expander("Tools that both have: " + ", ".join(plain(names[tool]) for tool in kept)):
+        with st.expander(f"{kind.capitalize()}s that both have: " + ", ".join(plain(names[tool]) for tool in kept)):
             for tool in kept:
                 side_by_side(side(tool), None, key=f"{key}_{tool}")
 
@@ -155,11 +170,12 @@ def said_of_it(card: ReviewCard, reviews: Sequence[tuple[str, Given]] = ()) -> N
             st.text(given.reason)
 
 
-def verdict_form(key: str, given: Given | None = None, *, save: str = "Save and go on") -> Given | None:
+def verdict_form(key: str, kind: str, given: Given | None = None, *, save: str = "Save and go on") -> Given | None:
     """The form; returns a whole verdict when it is sent, and says what is missing else.
 
     Args:
         key: of this item's widgets.
+        kind: what is retrieved: ``tool`` or ``skill``.
         given: what was said before.
         save: label of the button.
     """
@@ -169,7 +185,7 @@ def verdict_form(key: str, given: Given | None = None, *, save: str = "Save and 
             range(len(CHOICES)),
             index=None if given is None else CHOICES.index(given.bucket),
             format_func=lambda place: choice_text(CHOICES[place]),
-            captions=[CAPTIONS[choice] for choice in CHOICES],
+            captions=captions(kind),
             key=f"{key}_verdict",
         )
         reason = st.text_area(

@@ -91,7 +91,7 @@ def task(work: Work) -> None:
         title = "Deciding disagreements" if work.decides else "Reviewing combinations"
         st.markdown(f"**{title}** of {plain(work.benchmark.name)} · {plain(work.person.name)}")
         st.caption(
-            "Can the candidate's tools answer the query as well as the ground truth's? "
+            f"Can the candidate's {work.benchmark.kind}s answer the query as well as the ground truth's? "
             "Other names, interfaces or parameter formats are no fault. Once the review is closed, verdicts and "
             "sentences are public, without names."
         )
@@ -140,11 +140,11 @@ def one_item(work: Work, item: ItemRecord, changed: OwnReview | None) -> None:
     mark_top(key, f"Item: {shortened(card.text or card.query_id, _QUERY)}")
     left, right = st.columns([2, 1], gap="large")
     with left:
-        evidence(card, key)
+        evidence(card, key, work.benchmark.kind)
     with right:
         said_of_it(card, both_reviews(work, item) if work.decides else ())
         before = None if changed is None else _given(changed.review)
-        given = verdict_form(key, before, save="Save the change" if changed else "Save and go on")
+        given = verdict_form(key, work.benchmark.kind, before, save="Save the change" if changed else "Save and go on")
         if changed:
             if st.button("Leave it as it was", type="tertiary", key=f"{key}_leave"):
                 st.session_state.pop(CHANGED, None)

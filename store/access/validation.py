@@ -7,6 +7,7 @@ making a new one ends the old one.
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -239,7 +240,7 @@ def invite(session: Session, sample_id: str, name: str, role: ReviewerRole) -> N
     refuse_closed(_sample(session, sample_id))
     shown = _text("name", name, LONGEST_NAME)
     known = people(session, sample_id)
-    if any(person.name.casefold() == shown.casefold() for person in known):
+    if any(_compared(person.name) == _compared(shown) for person in known):
         raise Conflict(f"{shown} was invited already; make a new link for them if theirs is lost")
     if len(known) >= MOST_PEOPLE:
         raise Conflict(f"{len(known)} people were invited; that is the most for one sample")
@@ -291,15 +292,15 @@ def people(session: Session, sample_id: str) -> list[PersonRecord]:
 
 
 def find_person(session: Session, sample_id: str, name: str) -> PersonRecord:
-    """Somebody by name, case apart.
+    """Somebody by name; case and letters of another width apart.
 
     Raises:
         NotFound: nobody of that name was invited.
     """
     known = people(session, get_sample(session, sample_id).id)
-    wanted = " ".join(name.split()).casefold()
+    wanted = _compared(name)
     for person in known:
-        if person.name.casefold() == wanted:
+        if _compared(person.name) == wanted:
             return person
     names = ", ".join(person.name for person in known) or "nobody"
     raise NotFound(f"nobody called {name!r} was invited; invited: {names}")
@@ -375,6 +376,11 @@ def _person(session: Session, person_id: str, *, lock: bool = False) -> Validati
     if row is None:
         raise NotFound(f"nobody who was invited has the id {person_id!r}")
     return row
+
+
+def _compared(name: str) -> str:
+    """A name as it is compared: two that look alike are one, whichever way their letters are encoded."""
+    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).split())
 
 
 def _digest(secret: str) -> str:

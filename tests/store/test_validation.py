@@ -61,7 +61,7 @@ def test_a_link_is_its_secret_and_a_new_one_ends_the_old(database: Database, sam
         made = validation.invite(session, identifier, " Ann  Lee ", REVIEWER)
         assert made.person.name == "Ann Lee"
         with pytest.raises(Conflict, match="invited already"):
-            validation.invite(session, identifier, "ANN LEE", ADJUDICATOR)
+            validation.invite(session, identifier, "ANN \uff2cEE", ADJUDICATOR)
         with pytest.raises(InvalidRecord, match="name"):
             validation.invite(session, identifier, "A\u202eB", REVIEWER)
     with database.reading() as session:
