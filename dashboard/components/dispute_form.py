@@ -56,14 +56,26 @@ def _place(query: OpenQuery, position: int) -> int:
     return positions.index(position) + 1 if position in positions else position + 1
 
 
+def _looked_at(verdicts: list[Verdict], query: OpenQuery) -> int:
+    """The place of the verdict on the tool that the page compares for its need; 0 where there is none."""
+    need, tool = st.session_state.get("q_need"), st.session_state.get("q_tool")
+    positions = query.card.subqueries["position"].to_list()
+    place = int(need) - 1 if need else 0
+    position = positions[place] if place < len(positions) else None
+    of_tool = {
+        verdict.position: at for at, verdict in reversed(list(enumerate(verdicts))) if verdict.tool_ids == (tool,)
+    }
+    return of_tool.get(position, min(of_tool.values(), default=0))
+
+
 def _form(record: BenchmarkRecord, verdicts: list[Verdict], query: OpenQuery) -> None:
     key = f"dis_{record.id}_{query.card.query_id}"
-    compared = st.session_state.get("q_tool")
-    first = next((place for place, verdict in enumerate(verdicts) if verdict.tool_ids == (compared,)), 0)
+    first = _looked_at(verdicts, query)
     with st.form(key, border=False):
         st.markdown("Say which verdict is wrong, and why. A keeper decides; this version stays as it is.")
         place = st.selectbox(
-            "Verdict", range(len(verdicts)), index=first, key=f"{key}_verdict",
+            # Another need or tool on the page is another item: the widget starts anew with its verdict.
+            "Verdict", range(len(verdicts)), index=first, key=f"{key}_verdict_{first}",
             format_func=lambda place: verdict_text(verdicts[place], query),
         )  # fmt: skip
         reason = st.text_area("Why it is wrong", max_chars=LONGEST_REASON, height=84, key=f"{key}_reason")

@@ -16,6 +16,8 @@ from store.models import BenchmarkVersion, utc_now
 from store.records import record
 from store.validation_models import Dispute, DisputeState
 
+#: Disputes of one query that wait at a time: one visitor cannot use up the day's limit at one place.
+MOST_OPEN_OF_QUERY = 20
 LONGEST_REASON = 1_000
 LONGEST_NAME = 100
 
@@ -51,7 +53,7 @@ def open_dispute(session: Session, dispute: Dispute, *, limit: int) -> DisputeRe
     Raises:
         NotFound: the benchmark version is not stored.
         InvalidRecord: a text is missing, too long or has invisible characters.
-        Conflict: the same verdict is disputed and not decided yet, or the limit is reached.
+        Conflict: the same verdict is disputed and not decided yet, too many of its query are, or the limit is reached.
     """
     if session.get(BenchmarkVersion, dispute.benchmark_version_id) is None:
         raise NotFound(f"no benchmark version has the id {dispute.benchmark_version_id}")
@@ -65,15 +67,18 @@ def open_dispute(session: Session, dispute: Dispute, *, limit: int) -> DisputeRe
             f"{lately} verdicts were disputed in the last 24 hours; the limit is {limit} "
             "(EQUIRANK_LIMIT_DISPUTES_PER_DAY). Try again later"
         )
-    same = select(Dispute).where(
-        col(Dispute.benchmark_version_id) == dispute.benchmark_version_id,
-        col(Dispute.query_id) == dispute.query_id,
-        col(Dispute.subject) == dispute.subject,
-        col(Dispute.state) == DisputeState.OPEN.value,
+    waiting = list_disputes(
+        session, dispute.benchmark_version_id, query_id=dispute.query_id, states=[DisputeState.OPEN]
     )
-    for other in session.scalars(same):
-        if other.position == dispute.position and set(other.tool_ids) == set(dispute.tool_ids):
+    for other in waiting:
+        same = (other.subject, other.position) == (dispute.subject, dispute.position)
+        if same and set(other.tool_ids) == set(dispute.tool_ids):
             raise Conflict("this verdict is disputed already, and waits for the keeper's decision")
+    if len(waiting) >= MOST_OPEN_OF_QUERY:
+        raise Conflict(
+            f"{len(waiting)} verdicts on this query are disputed and wait for the keeper's decision; that is the most "
+            "at a time. Try again once some are decided"
+        )
     session.add(dispute)
     session.flush()
     return record(DisputeRecord, dispute)

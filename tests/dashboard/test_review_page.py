@@ -211,6 +211,34 @@ def test_a_verdict_is_disputed_on_its_querys_page_and_decided(app: AppTest, revi
     assert "0 wait for a decision" in said and "upheld" in said and "So it does." in said
 
 
+def test_a_dispute_starts_at_the_verdict_that_is_looked_at(app: AppTest, site: Site) -> None:
+    def offered(page: AppTest) -> str:
+        box = next(box for box in page.selectbox if box.label == "Verdict")
+        return str(box.options[box.value])
+
+    page = open_page(app, "queries", q_benchmark=DEMO, q_query="ev-006", q_need="2", q_tool="mcp/breeze/1")
+    second = offered(page)
+    assert second.startswith("need 2, ")
+    # Within the session it follows: the same tool is judged for the other need too.
+    page.selectbox(key="q_need").set_value("1").run()
+    page.selectbox(key="q_tool").set_value("mcp/breeze/1").run()
+    assert offered(page) == second.replace("need 2", "need 1", 1)
+    page.selectbox(key="q_tool").set_value("almanac_now").run()
+    assert offered(page) != second.replace("need 2", "need 1", 1)
+
+
+def test_a_review_of_skills_speaks_of_skills(app: AppTest, site: Site) -> None:
+    with site.database.reading() as session:
+        record = benchmarks.get(session, "demo-skills@1")
+    made = draw_sample(site, record, 1, 7)
+    with site.database.session() as session:
+        link = validation.invite(session, made.sample.id, "Annabel", ReviewerRole.REVIEWER).secret
+    page = open_page(app, "review", token=link)
+    ours = "\n".join(block.value for block in [*page.markdown, *page.caption])
+    assert "the candidate's skills answer" in ours and "which skill does it" in ours
+    assert not re.search(r"\btools?\b", ours)
+
+
 def test_a_keeper_draws_a_sample_and_sees_what_to_verify_next(
     app: AppTest, review: Review, submitted: Callable[..., str]
 ) -> None:

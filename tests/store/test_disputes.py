@@ -52,3 +52,14 @@ def test_what_is_too_much_is_refused(database: Database, benchmark: BenchmarkRec
         disputes.open_dispute(session, disputed(benchmark, query_id="q2"), limit=1)
     with database.reading() as session:
         assert len(disputes.list_disputes(session)) == 1
+
+
+def test_one_query_does_not_use_up_the_day(database: Database, benchmark: BenchmarkRecord) -> None:
+    with database.session() as session:
+        for place in range(disputes.MOST_OPEN_OF_QUERY):
+            last = disputes.open_dispute(session, disputed(benchmark, tool_ids=[f"t{place}"]), limit=100)
+        with pytest.raises(Conflict, match="on this query"):
+            disputes.open_dispute(session, disputed(benchmark), limit=100)
+        disputes.open_dispute(session, disputed(benchmark, query_id="q2"), limit=100)
+        disputes.resolve(session, last.id, upheld=False, words="No.", by="keeper")
+        disputes.open_dispute(session, disputed(benchmark), limit=100)
