@@ -96,6 +96,7 @@ def no_runs(found: ReadRetriever) -> None:
 def figure_controls(found: ReadRetriever) -> tuple[str, int]:
     """Metric and cutoff of everything below."""
     metrics, ks = retriever_reading.cutoffs(found)
+    metrics, ks = metrics or ["NDCG"], ks or [10]
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         metric = permalinks.segments("Metric", metrics, PREFIX + "metric", metrics[0], label_visibility="collapsed")
         k = permalinks.select(
@@ -305,9 +306,13 @@ def page() -> None:
     metric, k = figure_controls(found)
     standing = retriever_reading.standings(found, metric, k)
     titles = retriever_reading.titles(standing)
-    figures(standing, titles, metric, k)
-    st.subheader("By domain", anchor=False)
-    by_domain(*choose_run(standing, titles), metric, k)
+    if standing:
+        figures(standing, titles, metric, k)
+        st.subheader("By domain", anchor=False)
+        by_domain(*choose_run(standing, titles), metric, k)
+    else:
+        # What is published and what stands on a board are read one after the other: a run may go in between.
+        st.info("No run of this retriever stands on a board now.")
     relatives(found, standing, titles, metric, k)
     cost(standing, titles)
     all_runs(found, standing, titles)

@@ -52,6 +52,16 @@ def test_a_published_retriever_with_its_figures_and_its_base(site: Site, app: Ap
     assert split["ill_base"] != split["ill_tuned"]
 
 
+def test_a_run_that_leaves_every_board_meanwhile_is_no_error(
+    site: Site, app: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retriever_reading, "standings", lambda *_: [])
+    monkeypatch.setattr(retriever_reading, "cutoffs", lambda _: ([], []))
+    opened(app, "tool-embed-4b")
+    text = said(app)
+    assert "No run of this retriever stands on a board now." in text and "What is known of it" in text
+
+
 def test_every_sign_means_one_thing_and_is_explained(site: Site, app: AppTest) -> None:
     significant = "† as the paper marks it: significant over its strongest baseline."
     needs = "‡ asked one need at a time, ranked apart."
