@@ -19,6 +19,7 @@ from dashboard.components.untrusted import plain
 from pipeline.downstream.report import (
     ALL,
     CAVEAT,
+    NO_INTERVAL,
     DownstreamReport,
     difference_table,
     rate_table,
@@ -94,6 +95,7 @@ def _study(site: Site, study: DownstreamStudyRecord) -> None:
         st.caption(
             "Points over the tasks that both settings have. Gained and lost: tasks that pass only under the first, or "
             "only under the second. p: sign-flip test; Holm: adjusted over the rows."
+            + (f" {NO_INTERVAL}." if made.differences["low"].null_count() else "")
         )
         download_menu(
             key=PREFIX + "download",
@@ -122,6 +124,7 @@ def sentences(made: DownstreamReport) -> list[str]:
     for row in rows.iter_rows(named=True):
         clear = row["p_holm"] < LEVEL
         figure = with_interval(row["difference"], row["low"], row["high"])
+        figure += " (no interval)" if row["low"] is None else ""
         verdict = f"p {p_text(row['p_holm'])} after Holm" + ("" if clear else ": this may be chance")
         said.append(
             f"**{plain(last)}** against **{plain(row['baseline'])}**: {figure} points on {whole(row['tasks'])} shared "

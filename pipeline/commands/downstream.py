@@ -194,7 +194,14 @@ def report(
 
 
 def _print(study: DownstreamStudyRecord, made: DownstreamReport, *, markdown: bool) -> None:
-    from pipeline.downstream.report import CAVEAT, difference_table, rate_table, reported_figures, reported_table
+    from pipeline.downstream.report import (
+        CAVEAT,
+        NO_INTERVAL,
+        difference_table,
+        rate_table,
+        reported_figures,
+        reported_table,
+    )
     from pipeline.formats.messages import plural
     from pipeline.formats.tables import TableFormat, escape_markdown, write_table
 
@@ -214,6 +221,8 @@ def _print(study: DownstreamStudyRecord, made: DownstreamReport, *, markdown: bo
     typer.echo(write_table(difference_table(made), layout), nl=False)
     typer.echo("\ngained, lost: tasks that pass only under the first or only under the second of the two")
     typer.echo("p: sign-flip test over the tasks that both have; Holm: adjusted over the rows")
+    if made.differences["low"].null_count():
+        typer.echo(NO_INTERVAL)
     for note in made.notes:
         typer.echo(f"note: {said(note)}")
     heading("As reported in the ToolEX paper, on its own tasks")

@@ -29,8 +29,11 @@ PASS_RATES = {
     "low": pl.Float64,
     "high": pl.Float64,
 }
+#: Shared tasks that an interval of a difference needs: with fewer a bootstrap's is far too narrow.
+FEWEST_TASKS = 10
 #: Columns of ``paired_differences``. ``difference`` is the rate under ``setting`` minus that under ``baseline`` over
-#: the ``tasks`` they share; ``gained`` pass under ``setting`` alone, ``lost`` under ``baseline`` alone. ``exact``:
+#: the ``tasks`` they share; ``gained`` pass under ``setting`` alone, ``lost`` under ``baseline`` alone. ``low`` and
+#: ``high`` are null where resampling says nothing: fewer than ``FEWEST_TASKS``, or every task differs alike. ``exact``:
 #: every assignment of signs was looked at.
 DIFFERENCES = {
     "setting": pl.String,
@@ -111,6 +114,7 @@ def _pair(
         (test,) = compare_pairs(own, [(0, 1)], query_weights(category_of[chosen], Average.MICRO), flips=flips)
         gained, lost = int((own[1] > own[0]).sum()), int((own[1] < own[0]).sum())
         difference = (gained - lost) / own.shape[1]
+        told = own.shape[1] >= FEWEST_TASKS and not (own[1] - own[0] == own[1, 0] - own[0, 0]).all()
         interval = percentile_interval(difference, samples[1] - samples[0], confidence)
         rows.append(
             {
@@ -121,8 +125,8 @@ def _pair(
                 "gained": gained,
                 "lost": lost,
                 "difference": difference,
-                "low": interval.low,
-                "high": interval.high,
+                "low": interval.low if told else None,
+                "high": interval.high if told else None,
                 "p": test.p,
                 "exact": test.exact,
             }

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from pipeline.downstream.outcomes import Outcomes
-from pipeline.downstream.pass_rates import paired_differences, pass_rates
+from pipeline.downstream.pass_rates import FEWEST_TASKS, paired_differences, pass_rates
 from pipeline.formats.figures import MINUS, NONE, points
 from pipeline.published import PublishedFigure, figures
 
@@ -20,6 +20,8 @@ CAVEAT = (
     "is one valid answer, not the easiest one to use, and the agent, its judge and the tools behind the documents move "
     "these rates as well. What a study like this can show is whether the equivalents work in practice."
 )
+#: Below differences.
+NO_INTERVAL = f"{NONE} for an interval: fewer than {FEWEST_TASKS} shared tasks, or all of them differ alike"
 _PUBLISHED = "toolex-downstream-"
 
 
@@ -78,7 +80,7 @@ def difference_table(report: DownstreamReport) -> pl.DataFrame:
             "category": ALL if row["category"] is None else row["category"],
             "tasks": f"{row['tasks']:,}",
             "points": points(row["difference"], signed=True),
-            "95 % interval": f"[{points(row['low'], signed=True)}, {points(row['high'], signed=True)}]",
+            "95 % interval": _interval(row["low"], row["high"]),
             "gained": f"{row['gained']:,}",
             "lost": f"{row['lost']:,}",
             "p": p_text(row["p"]),
@@ -88,6 +90,10 @@ def difference_table(report: DownstreamReport) -> pl.DataFrame:
     ]
     names = ("difference of", "category", "tasks", "points", "95 % interval", "gained", "lost", "p", "p (Holm)")
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String))
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return NONE if low is None or high is None else f"[{points(low, signed=True)}, {points(high, signed=True)}]"
 
 
 def p_text(p: float) -> str:

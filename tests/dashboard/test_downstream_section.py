@@ -87,7 +87,7 @@ def test_a_study_is_told_and_charted(weather: Site, tmp_path: Path) -> None:
 def test_a_difference_that_may_be_chance_is_called_so() -> None:
     few = pl.DataFrame([("1", "c", "a", False), ("1", "c", "b", True)], schema=OUTCOMES, orient="row")
     (found,) = sentences(downstream_report(outcomes_of(few, ("a", "b"))))
-    assert found.endswith("p 1.000 after Holm: this may be chance.")
+    assert "+100.0 (no interval) points" in found and found.endswith("p 1.000 after Holm: this may be chance.")
     assert sentences(downstream_report(outcomes_of(few.head(1), ("a",)))) == []
 
 

@@ -62,7 +62,8 @@ def test_differences_by_hand() -> None:
     assert found["exact"].all()
     # Holm: the smallest of nine p values is 1/4.
     assert found["p_holm"].to_list() == [1] * 9
-    assert ((found["low"] <= found["difference"]) & (found["difference"] <= found["high"])).all()
+    # Fewer than ten tasks: no interval.
+    assert found["low"].null_count() == found["high"].null_count() == 9
 
 
 def test_tests_and_intervals_agree_with_scipy() -> None:
@@ -79,6 +80,17 @@ def test_tests_and_intervals_agree_with_scipy() -> None:
     assert row["p"] == pytest.approx(binomtest(row["gained"], row["gained"] + row["lost"]).pvalue)
     draws = difference[rng.integers(0, 14, (20_000, 14))].mean(axis=1)
     assert (row["low"], row["high"]) == pytest.approx(np.percentile(draws, [2.5, 97.5]), abs=1 / 14 + 1e-9)
+
+
+def test_an_interval_needs_ten_tasks_that_do_not_all_differ_alike() -> None:
+    def interval(before: str, after: str) -> tuple[float | None, float | None]:
+        (row,) = paired_differences(study({"c": {"a": before, "b": after}})).head(1).select("low", "high").rows()
+        return row
+
+    assert interval("-" * 9, "+" * 8 + "-") == (None, None)
+    assert interval("-" * 30, "+" * 30) == interval("+-" * 15, "+-" * 15) == (None, None)
+    low, high = interval("-" * 10, "+" * 5 + "-" * 5)
+    assert low is not None and high is not None and low < 0.5 < high
 
 
 def test_many_tasks_are_tested_by_drawn_signs() -> None:
@@ -100,6 +112,7 @@ def test_the_report_says_it_in_points_and_in_full() -> None:
     assert rates.row(1)[1] == "50.0 [18.8, 81.2], n 6"
     row = difference_table(made).row(0, named=True)
     assert (row["difference of"], row["points"], row["p"]) == ("expanded − Oracle", "+37.5", "0.375")
+    assert row["95 % interval"] == "—"
     told = report_json(made)
     assert told["differences"][0]["difference"] == 0.375 and told["caveat"] == CAVEAT
     # Ranges as printed; labels of the figure without a category, since none can be told.
