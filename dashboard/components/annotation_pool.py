@@ -58,9 +58,9 @@ def choose_pool(*, gpu: bool) -> ChosenPool:
             if item.allowed and item.needs:
                 st.caption(f":material/info: {plain(item.entry.name)} {item.words}.")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        depth = st.number_input(
-            "Results for a sub-query", 1, the_site().settings.limit_depth, ToolexSettings().depth,
-            key=PREFIX + "depth", bind=permalinks.BIND, width=180,
+        depth = permalinks.number(
+            "Results for a sub-query", PREFIX + "depth", 1, the_site().settings.limit_depth, ToolexSettings().depth,
+            width=180,
             help="How many each retriever gives. Every one of them is a question to the judge of the second stage.",
         )  # fmt: skip
         preset = permalinks.segments(
@@ -69,7 +69,7 @@ def choose_pool(*, gpu: bool) -> ChosenPool:
         )  # fmt: skip
     refused = [found[key] for key in chosen if not found[key].allowed]
     words = "".join(f"{item.entry.name} cannot be used here: {item.refused}\n" for item in refused)
-    return ChosenPool(tuple(PoolMember(key, Preset(preset)) for key in chosen), int(depth), words.strip())
+    return ChosenPool(tuple(PoolMember(key, Preset(preset)) for key in chosen), depth, words.strip())
 
 
 def _works(item: Availability | None) -> bool:

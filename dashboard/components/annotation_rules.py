@@ -35,12 +35,9 @@ def choose_rules() -> dict[str, Any]:
             )  # fmt: skip
             st.caption(REPEATED_RULES[RepeatedTool(repeated)])
         with right, st.container(gap="xsmall"):
-            said["cap"] = int(
-                st.number_input(
-                    "Combinations audited a query, at most", 1, 10_000, usual.cap, key=PREFIX + "cap",
-                    bind=permalinks.BIND, width=280,
-                )
-            )  # fmt: skip
+            said["cap"] = permalinks.number(
+                "Combinations audited a query, at most", PREFIX + "cap", 1, 10_000, usual.cap, width=280
+            )
             st.caption(
                 "The best by reciprocal ranks come first; a query with more is marked as truncated. The labelled set "
                 "needs no audit and does not count."

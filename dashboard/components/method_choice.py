@@ -188,16 +188,15 @@ def _asking() -> tuple[dict[str, Any], str]:
     limit = settings.llm_budget_dollars or None
     model = permalinks.text("Language model", PREFIX + "llm", placeholder=DEFAULT_LLM).strip() or DEFAULT_LLM
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        budget = st.number_input(
-            "Budget in US dollars", 0.0, limit or _MOST_BUDGET, min(_USUAL_BUDGET, limit or _USUAL_BUDGET), 1.0,
-            key=PREFIX + "budget", bind=permalinks.BIND, width=180,
+        budget = permalinks.number(
+            "Budget in US dollars", PREFIX + "budget", 0.0, limit or _MOST_BUDGET, _USUAL_BUDGET, 1.0, width=180,
             help="It stops before it would cost more, and can be resumed with more.",
         )  # fmt: skip
         batch = permalinks.switch(
             "By a batch file", PREFIX + "batch",
             help="Writes the questions to a file in OpenAI's batch format, and goes on once its answers are imported.",
         )  # fmt: skip
-    return {"llm": model, "budget": float(budget), "batch": batch}, "" if batch else _missing_key(model)
+    return {"llm": model, "budget": budget, "batch": batch}, "" if batch else _missing_key(model)
 
 
 def _missing_key(model: str) -> str:

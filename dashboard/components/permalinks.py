@@ -7,9 +7,10 @@ defaults of a later release are (the benchmark's version), is written in even wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, overload
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
@@ -216,6 +217,47 @@ def several(label: str, options: Sequence[str], key: str, default: Sequence[str]
 def text(label: str, key: str, **how: Any) -> str:
     """A line of text bound to the address."""
     return st.text_input(label, key=key, bind=BIND, **how) or ""
+
+
+@overload
+def number(label: str, key: str, least: int, most: int, default: int, step: int = 1, **how: Any) -> int: ...
+@overload
+def number(label: str, key: str, least: int, most: int, default: None, step: int = 1, **how: Any) -> int | None: ...
+@overload
+def number(label: str, key: str, least: float, most: float, default: float, step: float = 1.0, **how: Any) -> float: ...
+@overload
+def number(
+    label: str, key: str, least: float, most: float, default: None, step: float = 1.0, **how: Any
+) -> float | None: ...
+def number(label: str, key: str, least: Any, most: Any, default: Any, step: Any = 1, **how: Any) -> Any:
+    """A number bound to the address; what a link says beyond the bounds is noticed.
+
+    Args:
+        label: the accessible name.
+        key: name of the query parameter.
+        least: the smallest that can be chosen.
+        most: the largest that can be chosen.
+        default: to start with, lowered to ``most``; None for an empty field, which may be emptied again.
+        step: of the arrows; of the type of the bounds.
+        how: further arguments of ``st.number_input``.
+    """
+    shown = None if default is None else min(default, most)
+    if key not in st.session_state and key in st.query_params:
+        said = st.query_params.get_all(key)
+        if any(word and not _within(word, least, most) for word in said):
+            link_notices.replaced(label, key, said, shown, "" if shown is None else f"{shown:g}")
+    chosen = st.number_input(label, least, most, shown, step, key=key, bind=BIND, **how)
+    link_notices.show_replaced(key, chosen)
+    return chosen
+
+
+def _within(word: str, least: float, most: float) -> bool:
+    """Whether a link's word is a number within the bounds."""
+    try:
+        value = float(word)
+    except ValueError:
+        return False
+    return math.isfinite(value) and least <= value <= most
 
 
 def switch(label: str, key: str, **how: Any) -> bool:

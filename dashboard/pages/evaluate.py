@@ -72,12 +72,9 @@ def choose_options(benchmark: BenchmarkRecord, model: ChosenModel) -> ChosenMeth
             help="Puts the instruction that a query comes with before it, where the benchmark has one.",
         )  # fmt: skip
     with st.popover("More options", icon=":material/tune:", type="tertiary"):
-        said["depth"] = int(
-            st.number_input(
-                "Results kept for a query", 1, the_site().settings.limit_depth, 100, key=PREFIX + "depth",
-                bind=permalinks.BIND,
-            )
-        )  # fmt: skip
+        said["depth"] = permalinks.number(
+            "Results kept for a query", PREFIX + "depth", 1, the_site().settings.limit_depth, 100
+        )
         if dense:
             chosen = permalinks.select(
                 "Number format", [_AS_PRESET, *(str(d) for d in Dtype)], PREFIX + "dtype", _AS_PRESET,
