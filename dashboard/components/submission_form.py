@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from dashboard.components.numbers import whole
+from dashboard.components.untrusted import plain
 from dashboard.current_site import the_site
 from pipeline.jobs.submission import LOCAL_PERSON, CheckedRun, SubmissionMetadata
 from store.access import retrievers
 
 METHODS = ("full-doc", "sub-query")
 LEVELS = {"query": "whole queries", "sub-query": "sub-queries written from the labels"}
+_NAMES_SHOWN = 20
 TRAINED = {"unknown": "unknown", "no": "no", "yes": "yes"}
 
 
 def known_retrievers() -> list[str]:
-    """Names of retrievers that this person may know, for completion."""
+    """Names of retrievers that this person may know."""
     with the_site().database.reading() as session:
         return retrievers.suggested_names(session, LOCAL_PERSON)
+
+
+def known_names(names: Sequence[str]) -> str:
+    """What a name does, with the first names that there are."""
+    said = "The name on the leaderboard. Runs of one retriever have one name."
+    if not names:
+        return said
+    more = len(names) - _NAMES_SHOWN
+    listed = ", ".join(plain(name) for name in names[:_NAMES_SHOWN])
+    return f"{said} Known here: {listed}{f' and {whole(more)} more' if more > 0 else ''}."
 
 
 def fields(key: str, given: Mapping[str, str]) -> SubmissionMetadata | None:
@@ -28,20 +41,13 @@ def fields(key: str, given: Mapping[str, str]) -> SubmissionMetadata | None:
         key: prefix of the widgets' keys.
         given: values by field name of ``SubmissionMetadata``.
     """
-    names = known_retrievers()
-    first = given.get("retriever", "").strip()
-    if first and first not in names:
-        names = [first, *names]
     left, right = st.columns(2)
     with left:
-        retriever = st.selectbox(
-            "Retriever",
-            names,
-            index=names.index(first) if first else None,
-            accept_new_options=True,
-            placeholder="choose one, or type a new name",
-            key=f"{key}_retriever",
-        )
+        # Plain text: a select box drops a new name that is left with Tab or a click instead of Enter.
+        retriever = st.text_input(
+            "Retriever", given.get("retriever", "").strip(), key=f"{key}_retriever", placeholder="its name here",
+            help=known_names(known_retrievers()),
+        )  # fmt: skip
         methods = list(dict.fromkeys([given.get("method") or "full-doc", *METHODS]))
         method = st.selectbox(
             "Method", methods, accept_new_options=True, key=f"{key}_method",
@@ -101,6 +107,6 @@ def submission_form(checked: CheckedRun, key: str) -> tuple[SubmissionMetadata, 
     if not (publish or keep):
         return None
     if metadata is None:
-        st.warning("Give the retriever a name first: choose one from the list or type a new one.")
+        st.warning("Give the retriever a name first. Nothing is stored yet.")
         return None
     return metadata, bool(publish)
