@@ -159,11 +159,14 @@ def much_alike(one: tuple[str, str, str], other: tuple[str, str, str]) -> bool:
     return 2 * sum(len(text) for text, differs in stretches if differs) <= letters
 
 
-def said_of_it(card: ReviewCard, reviews: Sequence[tuple[str, Given]] = ()) -> None:
-    """The judge's words and, before whoever decides, the two reviews; nobody's name is there."""
-    with st.container(gap="xxsmall"):
-        st.markdown("**The judge accepted it**")
+def judge_words(card: ReviewCard) -> None:
+    """Why the judge accepted it: folded, and below the form, for it must not lead the reviewer."""
+    with st.expander("What the judge wrote: look after deciding"):
         st.text(card.rationale or "It gave no reason.")
+
+
+def said_of_it(reviews: Sequence[tuple[str, Given]]) -> None:
+    """The two reviews, before whoever decides; nobody's name is there."""
     for title, given in reviews:
         with st.container(gap="xxsmall"):
             st.markdown(f"**{title}: {choice_text(given.bucket).lower().replace(': ', ', ')}**")

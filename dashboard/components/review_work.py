@@ -14,7 +14,7 @@ from dashboard.charts.layout import shortened
 from dashboard.components import viewport
 from dashboard.components.failures import show
 from dashboard.components.numbers import whole
-from dashboard.components.review_item import Given, choice_text, evidence, said_of_it, verdict_form
+from dashboard.components.review_item import Given, choice_text, evidence, judge_words, said_of_it, verdict_form
 from dashboard.components.review_place import mark_top
 from dashboard.components.run_detail import text_table
 from dashboard.components.untrusted import plain
@@ -142,7 +142,8 @@ def one_item(work: Work, item: ItemRecord, changed: OwnReview | None) -> None:
     with left:
         evidence(card, key, work.benchmark.kind)
     with right:
-        said_of_it(card, both_reviews(work, item) if work.decides else ())
+        if work.decides:
+            said_of_it(both_reviews(work, item))
         before = None if changed is None else _given(changed.review)
         given = verdict_form(key, work.benchmark.kind, before, save="Save the change" if changed else "Save and go on")
         if changed:
@@ -151,6 +152,7 @@ def one_item(work: Work, item: ItemRecord, changed: OwnReview | None) -> None:
                 st.rerun()
         elif st.button("Skip for now", type="tertiary", icon=":material/skip_next:", key=f"{key}_skip"):
             go_on(item)
+        judge_words(card)
     if given is None:
         return
     bucket = None if given.bucket is None else given.bucket.value
