@@ -64,7 +64,7 @@ def acceptance_lines(acceptance: pl.DataFrame, ground: Ground, *, narrow: bool =
     figure.update_xaxes(
         range=[0.5, last + max(last - 1, 1.0) * (0.62 if narrow else 0.34)],
         tickvals=[1, *range(_step(last), int(last) + 1, _step(last))],
-        title={"text": "rank at which the candidate was retrieved", "font": {"size": 13, "color": shades.faint}},
+        title={"text": "rank in the fused pool", "font": {"size": 13, "color": shades.faint}},
     )
     figure.update_yaxes(
         range=[-0.02 * high, high],

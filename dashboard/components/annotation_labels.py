@@ -41,6 +41,7 @@ def show_labels(parent: BenchmarkRecord, made: BenchmarkRecord) -> None:
         both_versions(before, after, parent, made), key="an_table1", label="Statistics of both versions",
         widths=_NARROW if narrow else None,
     )  # fmt: skip
+    st.caption("Verified items of a sub-query are its labelled tool and the extra ones.")
     domains = after.filter(pl.col("domain").is_not_null())
     if domains.height > 1:
         text_table(

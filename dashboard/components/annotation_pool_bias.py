@@ -91,8 +91,9 @@ def without_sentence(changes: pl.DataFrame) -> str:
     worst = changes.sort("change", "run").row(0, named=True)
     if worst["change"] > -0.0005:
         return "No run's score hangs on a single retriever of the pool."
+    verb = "loses most" if changes["run"].n_unique() > 1 else "changes most"
     return (
-        f"**{plain(worst['run'])}** loses most: {points(worst['change'], signed=True)} points without "
+        f"**{plain(worst['run'])}** {verb}: {points(worst['change'], signed=True)} points without "
         f"{plain(model_title(worst['member']))}."
     )
 

@@ -67,7 +67,7 @@ def acceptance_sentence(found: pl.DataFrame) -> str:
     overall = accepted / judged
     if share > 0.5 * overall:
         return f"{words}. So many there mean that more would be found further down: a greater depth is worth its price."
-    return f"{words}, so little is missed below."
+    return f"{words}."
 
 
 def acceptance_table(found: pl.DataFrame) -> pl.DataFrame:

@@ -268,5 +268,5 @@ def result_sentence(table: pl.DataFrame) -> str:
         return ""
     return (
         f"**{per_query:.1f} valid combinations a query** instead of one: {points(queries)} % of queries have an extra "
-        f"combination, and {points(tools)} % of sub-queries an extra tool ({items:.1f} verified items each)."
+        f"combination, and {points(tools)} % of sub-queries an extra tool ({items - 1:.1f} extra tools a sub-query)."
     )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _SHOWN = 10
 #: Ranks that are shown together, first and last.
 _RANKS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 10), (11, 20), (21, 50), (51, 100))
+_ITEMS = "verified items of a sub-query are its labelled tool and the extra ones"
 
 
 class ReportStyle(StrEnum):
@@ -117,7 +118,7 @@ def _labels(site: Site, version: BenchmarkRecord) -> list[_Section]:
     decided = audits.select("judge", "audited", "covered", "consistent", "accepted", rate=_points("rate"))
     percent = "rates in per cent"
     return [
-        _Section("statistics", "Table 1", table.to_dicts(), annotate_made.statistics_table(table)),
+        _Section("statistics", "Table 1", table.to_dicts(), annotate_made.statistics_table(table), _ITEMS),
         _Section("acceptance", "Verified candidates by judge and rank", rates.to_dicts(), judged, percent),
         _Section("audits", "Audited combinations by judge", audits.to_dicts(), decided, percent),
     ]
@@ -163,7 +164,11 @@ def _expansion(site: Site, made: AnnotationRecord, k: int) -> list[_Section]:
     cut = states.filter("truncated")["query_id"].to_list()
     undivided = states.filter("decomposition_failed")["query_id"].to_list()
     told = [f"{len(cut):,} cut off at the cap" + (f": {listing(cut, _SHOWN)}" if cut else "")]
-    told += [f"{len(undivided):,} keep C* alone" + (f": {listing(undivided, _SHOWN)}" if undivided else "")]
+    whose = "query" if len(undivided) == 1 else "queries"
+    told += [
+        f"{len(undivided):,} {whose} without a decomposition"
+        + (f", with C* alone: {listing(undivided, _SHOWN)}" if undivided else "")
+    ]
     bias = reading.pool_bias(site, made.id)
     alone = "" if bias.only_one is None else f"; {100 * bias.only_one:.1f} % were found by one retriever only"
     members = bias.members.select(
@@ -237,7 +242,7 @@ def _lengths(site: Site, version: BenchmarkRecord, k: int) -> list[_Section]:
             f"Lift in NDCG@{k} by quartile of the labelled documents' tokens",
             lifts.to_dicts(),
             shown(lifts),
-            "points" if scores else "no public run is on this version",
+            "points" if scores else "no public run is on this version: `equirank runs rescore` brings some",
         )
     ]
     if pairs:
