@@ -48,6 +48,8 @@ def parsed_answer(
         # It could neither be written to a file nor stored in a frame.
         raise InvalidAnswer("the answer holds half of a surrogate pair, which is no character") from None
     problem = schema_problem(question.schema, value)
+    if problem is None:
+        value = with_integers(question.schema, value)
     if problem is None and check is not None:
         problem = check(question, value)
     if problem is not None:
@@ -86,6 +88,21 @@ def schema_problem(schema: Mapping[str, Any], value: object) -> str | None:
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path).lstrip(".")
     said = error.message if len(error.message) <= 160 else f"{error.message[:157]}…"
     return f"the answer is not of the schema at {place or 'its root'}: {said}"
+
+
+def with_integers(schema: Mapping[str, Any], value: Any) -> Any:
+    """The value with its whole numbers as integers: a model may write 1.0, which JSON Schema takes for one.
+
+    Args:
+        schema: with properties and items only, as every schema of an answer here.
+        value: of the schema.
+    """
+    if isinstance(value, dict):
+        parts = schema.get("properties", {})
+        return {name: with_integers(parts.get(name, {}), part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [with_integers(schema.get("items", {}), part) for part in value]
+    return int(value) if schema.get("type") == "integer" and isinstance(value, float) else value
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:

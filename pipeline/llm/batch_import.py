@@ -89,6 +89,9 @@ class BatchAnswers:
         self._problems: list[LineProblem] = []
         self._asked: set[str] = set()
         self._missing: set[str] = set()
+        #: Further lines of a key that has several, and the line that counts where it is not the first.
+        self._others: dict[str, list[tuple[int, int]]] = {}
+        self._counts: dict[str, int] = {}
         self._accepted = self._known = self._lines = 0
         try:
             self._index = self._indexed()
@@ -133,11 +136,18 @@ class BatchAnswers:
             for key, (_, line) in self._index.items()
             if key not in self._asked
         ]
-        problems = sorted([*self._problems, *unknown], key=lambda problem: problem.line)
+        again = [
+            LineProblem(line, "duplicate", f"{_shown(key)} was answered on line {counts}, which counts")
+            for key, others in self._others.items()
+            for counts in (self._counts.get(key, self._index[key][1]),)
+            for _, line in (self._index[key], *others)
+            if line != counts
+        ]
+        problems = sorted([*self._problems, *unknown, *again], key=lambda problem: problem.line)
         return ImportReport(self._lines, self._accepted, self._known, len(self._missing), tuple(problems))
 
     def _indexed(self) -> dict[str, tuple[int, int]]:
-        """Offset and number of each key's line; the first line of a key counts."""
+        """Offset and number of each key's first line."""
         index: dict[str, tuple[int, int]] = {}
         with self._path.open("rb") as file:
             offset, number = 0, 0
@@ -154,13 +164,14 @@ class BatchAnswers:
                 if not line.strip():
                     continue
                 self._lines += 1
-                key = _object(line).get("custom_id")
+                found = _object(line)
+                key = found.get("custom_id")
                 if not isinstance(key, str):
                     self._problem(number, "malformed", "the line is no JSON object with a custom_id")
+                elif not found.get("error") and not isinstance(found.get("response"), dict):
+                    self._problem(number, "malformed", f"the line of {_shown(key)} has neither a response nor an error")
                 elif key in index:
-                    self._problem(
-                        number, "duplicate", f"{_shown(key)} was answered on line {index[key][1]}, which counts"
-                    )
+                    self._others.setdefault(key, []).append((start, number))
                 else:
                     index[key] = (start, number)
         return index
@@ -175,25 +186,19 @@ class BatchAnswers:
         *,
         told: bool,
     ) -> Outcome:
-        offset, number = place
-        self._file.seek(offset)
-        raw = self._file.readline(_LONGEST_LINE).strip()
-        line = _object(raw)
-        usage = self._usage(question, line)
-        value: dict[str, Any] | None = None
-        reason = kind = ""
-        try:
-            text, finish = _completion(line)
-        except _ProviderError as error:
-            reason, kind = redacted(str(error)), "error"
-        else:
-            try:
-                value = parsed_answer(question, text, finish, check)
-            except InvalidAnswer as problem:
-                reason, kind = redacted(f"no valid answer: {problem}"), "invalid"
-        if reason and not told:
-            self._problem(number, kind, reason)
         key = question.key
+        read = self._read(question, place, check)
+        for other in self._others.get(key, ()):
+            # An answer counts wherever it stands; without one, the first line does.
+            if read.value is not None:
+                break
+            again = self._read(question, other, check)
+            if again.value is not None:
+                read, self._counts[key] = again, other[1]
+        value, reason, raw = read.value, read.reason, read.raw
+        if reason and not told:
+            self._problem(place[1], read.kind, reason)
+        usage = self._usage(question, _object(raw))
         # The same line is the same call, however often the file is read.
         call_id = "batch-" + hashlib.sha256(self._budget.scope.encode() + b"\n" + raw).hexdigest()[:32]
         planned = PlannedCall(call_id, key, question.purpose, question.model, 1, None)
@@ -207,6 +212,18 @@ class BatchAnswers:
         self._accepted += 1
         return Answer(key, value, question.model, question.prompt, usage, attempts=1)
 
+    def _read(self, question: Question, place: tuple[int, int], check: Check | None) -> _Line:
+        self._file.seek(place[0])
+        raw = self._file.readline(_LONGEST_LINE).strip()
+        try:
+            text, finish = _completion(_object(raw))
+        except _ProviderError as error:
+            return _Line(raw, None, redacted(str(error)), "error")
+        try:
+            return _Line(raw, parsed_answer(question, text, finish, check))
+        except InvalidAnswer as problem:
+            return _Line(raw, None, redacted(f"no valid answer: {problem}"), "invalid")
+
     def _usage(self, question: Question, line: Mapping[str, Any]) -> Usage:
         told = _part(_part(_part(line, "response"), "body"), "usage")
         prompt, completion = (told.get(name) for name in ("prompt_tokens", "completion_tokens"))
@@ -219,6 +236,16 @@ class BatchAnswers:
 
     def _problem(self, line: int, kind: str, message: str) -> None:
         self._problems.append(LineProblem(line, kind, message))
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line with its valid answer, or what is wrong with it and of which kind that is."""
+
+    raw: bytes
+    value: dict[str, Any] | None
+    reason: str = ""
+    kind: str = ""
 
 
 class _ProviderError(Exception):

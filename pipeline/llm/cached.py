@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
+from pipeline.llm.answer_text import with_integers
 from pipeline.llm.records import Answer, Check, Failure, Outcome, Question
 from pipeline.llm.stores import AnswerStore, StoredOutcome
 
@@ -24,9 +25,11 @@ def stored_outcome(
         return None
     if stored.value is None:
         return None if retry_failed else Failure(stored.key, stored.reason, stored.attempts, stored.usage)
-    if check is not None and check(question, stored.value) is not None:
+    # Kept as the model wrote it, perhaps by an earlier program.
+    value = with_integers(question.schema, stored.value)
+    if check is not None and check(question, value) is not None:
         return None
-    return Answer(stored.key, stored.value, stored.model, stored.prompt, stored.usage, attempts=0, cached=True)
+    return Answer(stored.key, value, stored.model, stored.prompt, stored.usage, attempts=0, cached=True)
 
 
 def look_up(

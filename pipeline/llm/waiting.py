@@ -24,7 +24,7 @@ def wait_seconds(tries: int, first: float, longest: float, retry_after: float | 
     if retry_after is None:
         return wait
     # A little later than asked, and not all at once.
-    return max(wait, retry_after + 0.1 * first * jitter.random())
+    return max(wait, min(retry_after, LONGEST_RETRY_AFTER) + 0.1 * first * jitter.random())
 
 
 def parse_retry_after(value: str | None) -> float | None:

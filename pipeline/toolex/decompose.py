@@ -14,7 +14,16 @@ from pipeline.llm.prompts import load_prompt
 from pipeline.llm.records import Asker, Failure, Pending, Question, Sampling
 from pipeline.retrieval.progress import CancelledCallback, ProgressCallback
 from pipeline.toolex.questions import TEXT, LazyQuestions, ask_each, numbered, strict_object
-from pipeline.toolex.records import Decomposition, Provenance, State, Subquery, Task, plain_text, provenance_of
+from pipeline.toolex.records import (
+    Decomposition,
+    Provenance,
+    State,
+    Subquery,
+    Task,
+    is_blank,
+    plain_text,
+    provenance_of,
+)
 from pipeline.toolex.settings import DECOMPOSE_PROMPT, Stage, ToolexSettings
 
 SCHEMA = strict_object(
@@ -61,7 +70,7 @@ def bijection_problem(answer: Mapping[str, Any], tools: int) -> str | None:
         return f"{len(steps)} sub-queries for {tools} tools"
     if sorted(numbers) != list(range(1, tools + 1)):
         return f"the sub-queries name the tools {', '.join(map(str, numbers))[:100]} instead of each from 1 to {tools}"
-    if any(not plain_text(step["text"]) for step in steps):
+    if any(is_blank(step["text"]) for step in steps):
         return "a sub-query is blank"
     return None
 
@@ -118,7 +127,8 @@ def decompose(
                 again.append(place)
                 continue
             subqueries = tuple(
-                Subquery(task.query_id, position, plain_text(step["text"]), task.truth[step["tool"] - 1])
+                # Whoever answered may have written 1.0 for 1.
+                Subquery(task.query_id, position, plain_text(step["text"]), task.truth[int(step["tool"]) - 1])
                 for position, step in enumerate(outcome.value["subqueries"])  # type: ignore[union-attr]
             )
             found[place] = Decomposition(task.query_id, State.DONE, subqueries, tuple(draws[place]))

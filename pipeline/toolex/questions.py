@@ -9,6 +9,7 @@ from pipeline.llm.prompts import fence
 from pipeline.llm.records import Asker, Check, Outcome, Question
 from pipeline.retrieval import progress as progress_of
 from pipeline.retrieval.progress import CancelledCallback, ProgressCallback
+from pipeline.toolex.records import is_blank
 
 #: Questions and characters handed over at once: the end of a part waits for its slowest answer, so parts are long, but
 #: a request to stop is heard between them, and long documents must not fill the memory.
@@ -98,4 +99,4 @@ def numbered(documents: Sequence[str], label: str) -> str:
 
 def check_reason(question: Question, value: Mapping[str, Any]) -> str | None:
     """A verdict without a sentence is none."""
-    return None if value["reason"].strip() else "the reason is blank"
+    return "the reason is blank" if is_blank(value["reason"]) else None

@@ -13,6 +13,8 @@ from pipeline.toolex.settings import Stage
 
 #: Characters of a sentence that are kept.
 _LONGEST = 2_000
+#: Letters and symbols that are drawn as nothing: Hangul fillers and the empty Braille cell.
+_FILLERS = "\u115f\u1160\u3164\uffa0\u2800"
 
 
 class State(StrEnum):
@@ -176,6 +178,11 @@ def plain_text(text: str) -> str:
     """A sub-query as it can be kept: what a model wrote, which may hold values with spaces and lines of their own."""
     valid = text.encode("utf-8", "replace").decode("utf-8")
     return "".join(sign if sign in "\n\t" or unicodedata.category(sign) != "Cc" else " " for sign in valid).strip()
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing of a text is seen: spaces, control and format characters, marks without a letter, fillers."""
+    return all(unicodedata.category(sign)[0] in "CZM" or sign in _FILLERS for sign in text)
 
 
 def plain_sentence(text: str) -> str:

@@ -122,6 +122,35 @@ def test_whatever_is_wrong_with_an_answers_file_is_said_by_line(answers, tmp_pat
     assert better.report().problems == ()
 
 
+def test_an_answer_counts_wherever_it_stands_in_the_file(answers, tmp_path):
+    texts = ["before", "after", "twice", "neither"]
+    export(answers, tmp_path / "batch.jsonl", texts)
+    requests = [json.loads(line) for line in (tmp_path / "batch.jsonl").read_text().splitlines()]
+    good = {request["body"]["messages"][1]["content"]: batch_answer(request, echo) for request in requests}
+    error = {text: {**line, "response": None, "error": {"message": "too late"}} for text, line in good.items()}
+    prose = json.loads(json.dumps(good["twice"]))
+    prose["response"]["body"]["choices"][0]["message"]["content"] = "I cannot."
+    nothing = {**good["neither"], "response": None, "error": None}
+    written = [good["before"], error["before"], error["after"], good["after"], prose, error["twice"], good["twice"]]
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in [*written, nothing]))
+    importing = BatchAnswers(answers, path, Budget("job"))
+    outcomes = importing.ask([question(text) for text in texts])
+    importing.close()
+    assert [type(outcome) for outcome in outcomes] == [Answer, Answer, Answer, Pending]
+    report = importing.report()
+    assert [(problem.line, problem.kind) for problem in report.problems] == [
+        (2, "duplicate"),
+        (3, "duplicate"),
+        (5, "duplicate"),
+        (6, "duplicate"),
+        (8, "malformed"),
+    ]
+    assert "line 4, which counts" in report.problems[1].message
+    assert "neither a response nor an error" in report.problems[4].message
+    assert (report.accepted, report.missing) == (3, 1)
+
+
 def test_large_batches_are_cut_into_parts(answers, tmp_path, monkeypatch):
     monkeypatch.setattr(batch_export, "MOST_LINES", 2)
     writer, _ = export(answers, tmp_path / "batch.jsonl", list("abcde"))

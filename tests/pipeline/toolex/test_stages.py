@@ -12,11 +12,12 @@ from pipeline.benchmark import BenchmarkInfo, Kind
 from pipeline.errors import BenchmarkError, BudgetExceeded, UsageError
 from pipeline.formats.benchmark_validation import build_benchmark
 from pipeline.llm.answer_text import InvalidAnswer, parsed_answer
+from pipeline.llm.cached import stored_outcome
 from pipeline.llm.client import LiveAsker
 from pipeline.llm.config import AskingConfig
 from pipeline.llm.memory import MemoryAnswers
 from pipeline.llm.records import Answer, Failure, Pending, Usage
-from pipeline.llm.stores import Budget
+from pipeline.llm.stores import Budget, StoredOutcome
 from pipeline.toolex.candidates import absent_rank
 from pipeline.toolex.decompose import decompose
 from pipeline.toolex.expand import documents_of, expand, tasks_of
@@ -143,9 +144,37 @@ WRONG = {
     "one twice": {"subqueries": [{"tool": 1, "text": "a"}, {"tool": 1, "text": "b"}]},
     "unknown": {"subqueries": [{"tool": 1, "text": "a"}, {"tool": 0, "text": "b"}]},
     "blank": {"subqueries": [{"tool": 1, "text": "a"}, {"tool": 2, "text": " \n"}]},
+    "unseen": {"subqueries": [{"tool": 1, "text": "a"}, {"tool": 2, "text": "\u200b \u3164\ufe0f"}]},
     "no schema": {"subqueries": "a"},
     "no JSON": "cannot do",
 }
+
+
+def with_decimals(value):
+    return {"subqueries": [{**step, "tool": float(step["tool"])} for step in value["subqueries"]]}
+
+
+def test_a_whole_number_may_be_written_as_a_decimal(benchmark):
+    plain = run(benchmark, Judge())
+    live = run(benchmark, Judge(decompose=lambda question: with_decimals(decomposed(question))))
+    assert [query.decomposition for query in live.queries] == [query.decomposition for query in plain.queries]
+
+    # An answer that was kept as it was written serves too.
+    def kept(question):
+        usage = Usage(1, 10, 2, 0.125, 0.5)
+        value = with_decimals(decomposed(question))
+        stored = StoredOutcome(question.key, value, "", question.model, question.prompt, "decompose", 1, usage)
+        outcome = stored_outcome(question, stored, None, retry_failed=False)
+        assert all(type(step["tool"]) is int for step in outcome.value["subqueries"])
+        return outcome
+
+    class Kept(Judge):
+        def _outcome(self, question, check):
+            return kept(question) if question.purpose == "decompose" else super()._outcome(question, check)
+
+    assert [query.decomposition.subqueries for query in run(benchmark, Kept()).queries] == [
+        query.decomposition.subqueries for query in plain.queries
+    ]
 
 
 @pytest.mark.parametrize("wrong", WRONG)
@@ -386,6 +415,11 @@ def test_settings_that_mean_nothing_are_refused_and_every_setting_counts():
     for wrong in (
         {"verify": "none"},
         {"depth": 0},
+        {"depth": 1_001},
+        {"cap": 10**20},
+        {"decompose_retries": 21},
+        {"decompose_tokens": 10**9},
+        {"verdict_tokens": 0},
         {"pool": ()},
         {"verify_judge": "gpt"},
         {"pool": (PoolMember("a"), PoolMember("a"))},
