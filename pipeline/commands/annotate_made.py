@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,11 +24,27 @@ if TYPE_CHECKING:
 
 
 def refuse_taken(out: Path | None) -> None:
-    """Refuse a folder that could not be written, before the work that it is for."""
+    """Refuse a folder that could not be written, before the work that it is for.
+
+    Raises:
+        UsageError: something is there, or nothing can be made there.
+    """
     from pipeline.errors import UsageError
 
-    if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"--out: {out} exists and is not empty; choose another place or remove it first")
+    if out is None:
+        return
+    try:
+        taken = out.is_symlink() or out.exists()
+        if taken and not (out.is_dir() and not any(out.iterdir())):
+            raise UsageError(f"--out: {out} exists and is not empty; choose another place or remove it first")
+        place = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
+        # Trying is the only way to know: rights, a full disk and a read-only one look alike from outside.
+        with tempfile.TemporaryDirectory(prefix=".equirank-", dir=place):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"--out: {out} cannot be written ({error.strerror or error}); choose another place or change its rights"
+        ) from None
 
 
 def sayer(quiet: bool) -> Callable[[str], None]:

@@ -12,6 +12,16 @@ from pipeline.commands.options import ReportFormat
 if TYPE_CHECKING:
     from pipeline.jobs.annotations.choices import Choices
 
+
+def _folder(text: str) -> Path:
+    """The folder that an option names; an empty one would mean the folder that the command runs in."""
+    if not text.strip():
+        from pipeline.errors import UsageError
+
+        raise UsageError("--out is empty: name a folder that is not there yet, or leave the option out")
+    return Path(text)
+
+
 NewVersion = Annotated[
     str, typer.Option("--version", metavar="V", help="The version to make; the same one goes on where it stopped.")
 ]
@@ -58,7 +68,9 @@ RetryFailed = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", "-o", metavar="FOLDER", help="Also write the new version as a benchmark folder."),
+    typer.Option(
+        "--out", "-o", metavar="FOLDER", parser=_folder, help="Also write the new version as a benchmark folder."
+    ),
 ]
 Format = Annotated[ReportFormat, typer.Option("--format", help="How to print the result.")]
 

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
+from pipeline.errors import UsageError
 from pipeline.llm.records import Usage
 
 #: Money is counted in billionths of a US dollar: sums are exact and come out the same on every database.
 NANO = 1_000_000_000
+#: More than anybody spends, and few enough billionths for a database's integer.
+_MOST_DOLLARS = 1e9
 
 
 class CallState(StrEnum):
@@ -37,10 +40,21 @@ class Budget:
     max_cost: float | None = None
     max_calls: int | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what is no limit.
+
+        Raises:
+            UsageError: the money is negative or no number, or the calls are negative.
+        """
+        if self.max_cost is not None and not self.max_cost >= 0:
+            raise UsageError(f"the budget is {self.max_cost} US dollars: give 0 or more, or none")
+        if self.max_calls is not None and self.max_calls < 0:
+            raise UsageError(f"the budget is {self.max_calls} calls: give 0 or more, or none")
+
     @property
     def max_nano(self) -> int | None:
         """The limit in money as the store counts it."""
-        return None if self.max_cost is None else int(self.max_cost * NANO)
+        return None if self.max_cost is None else int(min(self.max_cost, _MOST_DOLLARS) * NANO)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,15 @@ DECOMPOSE_PROMPT = "toolex_decompose"
 VERIFY_PROMPT = "toolex_verify"
 AUDIT_PROMPT = "toolex_audit"
 
+#: The least and the most that each bound may be; more would only cost time and money.
+BOUNDS = {
+    "depth": (1, 1_000),
+    "cap": (1, 10_000),
+    "decompose_retries": (0, 20),
+    "decompose_tokens": (1, 1_000_000),
+    "verdict_tokens": (1, 1_000_000),
+}
+
 
 class Stage(StrEnum):
     """The three stages; also the purpose that their calls are metered under."""
@@ -96,8 +105,7 @@ class ToolexSettings:
         """Refuse settings that mean nothing.
 
         Raises:
-            UsageError: an unknown rule, no judge, no retriever, one named twice, or a bound below its smallest sensible
-                value.
+            UsageError: an unknown rule, no judge, no retriever, one named twice, or a bound outside of ``BOUNDS``.
         """
         for name, rules in (("verify", VerifyRule), ("audit", AuditRule), ("repeated_tool", RepeatedTool)):
             value = getattr(self, name)
@@ -115,15 +123,11 @@ class ToolexSettings:
             raise UsageError("Name at least one retriever that candidates come from.")
         if len({member.model for member in self.pool}) < len(self.pool):
             raise UsageError("A retriever is named twice among those that candidates come from; name each once.")
-        for name, least in (
-            ("depth", 1),
-            ("cap", 1),
-            ("decompose_retries", 0),
-            ("decompose_tokens", 1),
-            ("verdict_tokens", 1),
-        ):
-            if getattr(self, name) < least:
-                raise UsageError(f"The setting {name} is {getattr(self, name)}; it must be at least {least}.")
+        for name, (least, most) in BOUNDS.items():
+            if not least <= getattr(self, name) <= most:
+                raise UsageError(
+                    f"The setting {name} is {getattr(self, name):,}; give a number from {least} to {most:,}."
+                )
 
     def judge(self, stage: Stage) -> str:
         """The language model of a stage."""

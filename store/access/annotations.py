@@ -14,8 +14,12 @@ from store.annotation_models import Annotation, AnnotationChunk, AnnotationState
 from store.artifacts import ArtifactStore
 from store.database import exclusive
 from store.errors import Conflict, NotFound
+from store.llm_models import LlmCall
 from store.models import BenchmarkVersion, utc_now
 from store.records import record
+
+#: State of a call that the provider turned away; see ``LlmCall``.
+_REFUSED = "refused"
 
 
 @dataclass(frozen=True)
@@ -106,15 +110,21 @@ def add(session: Session, row: Annotation) -> AnnotationRecord:
 
 
 def remove_unbegun(session: Session, annotation_id: str) -> bool:
-    """Take an expansion away of which nothing is done: no chunk, no batch, no version. Returns whether it was.
+    """Take an expansion away of which nothing is done: no chunk, no batch, no version, no call that a model took.
 
-    Answers that were given for it stay in the cache, and its calls in the ledger.
+    Calls that were turned away, as by a model that does not exist, cost nothing and stay in the ledger.
+
+    Returns:
+        Whether it was.
     """
     exclusive(session, f"expansion {annotation_id}")
     row = session.get(Annotation, annotation_id, with_for_update=True)
     if row is None or row.made_version_id is not None or row.batch or row.answers:
         return False
     if session.scalar(select(func.count()).where(col(AnnotationChunk.annotation_id) == annotation_id)):
+        return False
+    taken = (col(LlmCall.scope) == annotation_id, col(LlmCall.state) != _REFUSED)
+    if session.scalar(select(func.count()).where(*taken)):
         return False
     session.delete(row)
     session.flush()

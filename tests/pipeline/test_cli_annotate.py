@@ -285,6 +285,11 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(
         ((*HOW, "--verify", "perhaps"), 2, "both or function_only"),
         ((*HOW, "--preset", "best"), 2, "card, paper"),
         ((*HOW, "--out", str(folder)), 2, "exists and is not empty"),
+        ((*HOW, "--out", ""), 2, "--out is empty"),
+        ((*HOW, "--out", str(folder / "tools.jsonl" / "new")), 2, "cannot be written"),
+        ((*HOW, "--out", "/proc/new/er"), 2, "cannot be written"),
+        ((*HOW, "--depth", "9" * 20), 2, "give a number from 1 to 1,000"),
+        ((*HOW, "--budget", "1e308"), 2, "give 0 to 1,000,000"),
         (("--judge", JUDGE, "--pool", "no-such-model"), 3, "no-such-model"),
     ):
         done = equirank(*run, *options)
@@ -300,6 +305,12 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(
     written = equirank("annotate", "export-batch", str(tmp_path / "round.jsonl"), *export)
     assert "round.jsonl (for planner): 4 questions to answer" in written.out, written.err
     assert judge.count == 0
+    # What is refused leaves an attempt as it was; so does one that a model was asked for.
+    spent = equirank(*run[:4], "--version", "8", "--max-calls", "5", *HOW)
+    assert spent.code == 4 and judge.count == 5
+    for options, said in ((("--budget", "inf"), "give 0 to 1,000,000"), (("--max-calls", "9"), "cap 100, here 60")):
+        other = equirank(*run[:4], "--version", "8", *HOW, "--cap", "60", *options)
+        assert other.code == 2 and said in other.err, other.err
     # An attempt that came to nothing gives way to other settings; one that is begun does not.
     assert equirank(*run, *HOW, "--max-calls", "0").code == 4
     assert equirank(*run, *HOW, "--cap", "50", "--max-calls", "1000", "-q").code == 0

@@ -7,7 +7,7 @@ import pytest
 
 from store.access import annotations as stored
 from store.access import benchmarks, doctor, llm
-from store.access.llm import AnswerRecord
+from store.access.llm import AnswerRecord, CallEnd, NewCall
 from store.annotation_models import Annotation, AnnotationChunk
 from store.artifacts import ArtifactStore
 from store.database import Database
@@ -54,6 +54,19 @@ def test_the_same_request_is_stored_once_and_keeps_its_budget(database: Database
         for wrong in ("a" * 7, "b" * 32, "%" * 8):
             with pytest.raises(NotFound, match="no expansion"):
                 stored.get(session, wrong)
+
+
+def test_what_a_model_was_asked_for_is_not_taken_away(database: Database, benchmark: BenchmarkRecord) -> None:
+    name = "a" * 32
+    for state, removed in (("refused", True), ("done", False), ("sent", False)):
+        with database.session() as session:
+            stored.add(session, expansion(benchmark))
+            call = NewCall(f"call {state}", "k", "verify", "openai/judge", 1, 5)
+            assert llm.reserve(session, name, [call]) == 1
+            if state != "sent":
+                llm.settle(session, name, [CallEnd(call.id, state, 1, 1, 0.0, 0, 0.1)])
+        with database.session() as session:
+            assert stored.remove_unbegun(session, name) is removed
 
 
 def test_names_that_are_taken_are_refused(database: Database, benchmark: BenchmarkRecord) -> None:

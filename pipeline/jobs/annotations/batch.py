@@ -21,6 +21,7 @@ from pipeline.jobs.annotations.working import (
     alone,
     expand_chunk,
     finish,
+    finish_stored,
     made_version,
     open_work,
     remaining,
@@ -101,13 +102,19 @@ def export_round(
         ModelError: a retriever cannot be used.
         NotFound: there is no such expansion.
     """
-    work = _begun(site, annotation_id)
-    with alone(site, work.record.id):
+    with site.database.reading() as session:
+        record = stored.get(session, annotation_id)
+    require_open(record, retry_failed=retry_failed)
+    refuse_beside_job(site, record.id)
+    with alone(site, record.id):
+        work = finish_stored(open_work(site, record.id))
+        made = made_version(site, work.record)
+        if made is not None and not retry_failed:
+            return Exported(0, (), made)
+        require_open(work.record, retry_failed=retry_failed)
         with site.database.session() as session:
-            stored.set_way(session, work.record.id, batched=True, retry_failed=retry_failed)
-        return write_round(
-            open_work(site, work.record.id), path, retry_failed=retry_failed, progress=progress, cancelled=cancelled
-        )
+            work = replace(work, record=stored.set_way(session, record.id, batched=True, retry_failed=retry_failed))
+        return write_round(work, path, retry_failed=retry_failed, progress=progress, cancelled=cancelled)
 
 
 def write_round(
@@ -168,7 +175,7 @@ def import_round(
         record = stored.get(session, annotation_id)
     refuse_beside_job(site, record.id)
     with alone(site, record.id):
-        work = open_work(site, record.id)
+        work = finish_stored(open_work(site, record.id))
         store, prices = StoredAnswers(site.database), asking_config(site.settings).prices
         reader = BatchAnswers(store, answers, work.budget, prices)
         try:
@@ -187,14 +194,6 @@ def import_round(
             stored.set_batch(session, record.id, missing, batch, artifacts=site.artifacts)
         made = None if open_chunks else finish(work)
         return Imported(replace(report, missing=missing), report.missing, made)
-
-
-def _begun(site: Site, annotation_id: str) -> Work:
-    with site.database.reading() as session:
-        record = stored.get(session, annotation_id)
-    require_open(record)
-    refuse_beside_job(site, record.id)
-    return open_work(site, record.id)
 
 
 def _pass(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from pipeline.formats.messages import plural
 from pipeline.jobs.annotations.following import job_id_of
@@ -12,6 +13,7 @@ from pipeline.jobs.annotations.working import (
     chunk_asker,
     chunk_words,
     finish,
+    finish_stored,
     made_version,
     open_work,
     remaining,
@@ -65,9 +67,13 @@ def run_here(
     require_open(record, retry_failed=retry_failed)
     refuse_beside_job(site, record.id)
     with alone(site, record.id):
+        work = finish_stored(open_work(site, record.id))
+        made = made_version(site, work.record)
+        if made is not None and not retry_failed:
+            return made
+        require_open(work.record, retry_failed=retry_failed)
         with site.database.session() as session:
-            stored.set_way(session, record.id, batched=False, retry_failed=retry_failed)
-        work = open_work(site, record.id)
+            work = replace(work, record=stored.set_way(session, record.id, batched=False, retry_failed=retry_failed))
         for chunk in remaining(work, retry_failed=retry_failed):
             if retry_failed:
                 forget_failures(work, chunk)

@@ -8,10 +8,9 @@ from pathlib import Path
 from pipeline.errors import ModelError, UsageError
 from pipeline.jobs.annotations.choices import Choices, differences, pool_models
 from pipeline.jobs.annotations.here import refuse_beside_job
-from pipeline.jobs.annotations.requests import AnnotationRequest, define, set_budget
+from pipeline.jobs.annotations.requests import AnnotationRequest, check_budget, define, require_limit, set_budget
 from pipeline.jobs.annotations.working import alone
 from pipeline.jobs.benchmark_library import Library, import_into_store
-from pipeline.jobs.llm_answers import site_budget
 from pipeline.jobs.site import Site
 from pipeline.retrieval.encoder import shared_encoder
 from pipeline.retrieval.registry import Source
@@ -98,19 +97,18 @@ def begin(
     settings = choices.over(base)
     if known is None or not known.done:
         load_pool(site, settings)
-    if known is not None and settings != base:
-        _make_way(site, known, parent, differences(base, settings))
+    other = known if known is not None and settings != base else None
+    if other is not None:
         known = None
     if known is not None:
         max_cost = known.max_cost if max_cost is None else max_cost
         max_calls = known.max_calls if max_calls is None else max_calls
     if live and (known is None or not known.done):
-        budget = site_budget(site.settings, "", max_cost=max_cost, max_calls=max_calls)
-        if budget.max_cost is None and budget.max_calls is None:
-            raise UsageError(
-                "say what it may use: --budget USD, --max-calls N or both (`equirank annotate estimate` tells what to "
-                "expect); models without a price are counted in calls only"
-            )
+        require_limit(site, max_cost, max_calls)
+    check_budget(max_cost, max_calls)
+    if other is not None:
+        # Last of all, so that whatever is refused leaves the earlier attempt as it was.
+        _make_way(site, other, parent, differences(base, settings))
     record = define(site, AnnotationRequest(parent.name, version, settings, max_cost, max_calls))
     if (record.max_cost, record.max_calls) != (max_cost, max_calls) and not record.done:
         record = set_budget(site, record.id, max_cost, max_calls)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from pipeline.jobs.annotations.pools import check_members
 from pipeline.jobs.annotations.working import require_open
 from pipeline.jobs.durable import job_client
 from pipeline.jobs.job_client import STATES, JobState
+from pipeline.jobs.llm_answers import site_budget
 from pipeline.jobs.queues import register_queues
 from pipeline.jobs.site import Site
 from pipeline.jobs.workflow_names import ANNOTATE
@@ -42,6 +42,9 @@ __all__ = [
 
 #: After evaluations, which end sooner.
 _PRIORITY = 20
+#: The most that a budget may be, in US dollars and in calls.
+MOST_DOLLARS = 1_000_000
+MOST_CALLS = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def define(site: Site, request: AnnotationRequest) -> AnnotationRecord:
     problems = name_problems(parent.slug, request.version)
     if problems:
         raise UsageError(f"the new version cannot be called so: {'; '.join(problems)}")
-    _check_budget(request.max_cost, request.max_calls)
+    check_budget(request.max_cost, request.max_calls)
     check_members(site, request.settings.pool)
     settings_hash = request.settings.hash
     row = Annotation(
@@ -110,11 +113,31 @@ def _id(parent: BenchmarkRecord, version: str, settings_hash: str) -> str:
     return hashlib.sha256(f"equirank annotation 1\n{json.dumps(said)}".encode()).hexdigest()[:32]
 
 
-def _check_budget(max_cost: float | None, max_calls: int | None) -> None:
-    if max_cost is not None and not (math.isfinite(max_cost) and max_cost >= 0):
-        raise UsageError(f"the budget is {max_cost} US dollars: give 0 or more, or none")
-    if max_calls is not None and max_calls < 0:
-        raise UsageError(f"the budget is {max_calls} calls: give 0 or more, or none")
+def check_budget(max_cost: float | None, max_calls: int | None) -> None:
+    """Refuse limits that are none.
+
+    Raises:
+        UsageError: one is negative, no number or beyond what may be set.
+    """
+    if max_cost is not None and not 0 <= max_cost <= MOST_DOLLARS:
+        raise UsageError(f"the budget is {max_cost:,} US dollars: give 0 to {MOST_DOLLARS:,}, or none")
+    if max_calls is not None and not 0 <= max_calls <= MOST_CALLS:
+        raise UsageError(f"the budget is {max_calls:,} calls: give 0 to {MOST_CALLS:,}, or none")
+
+
+def require_limit(site: Site, max_cost: float | None, max_calls: int | None) -> None:
+    """Refuse to ask models without a limit, of the expansion or of the operator.
+
+    Raises:
+        UsageError: there is none.
+    """
+    budget = site_budget(site.settings, "", max_cost=max_cost, max_calls=max_calls)
+    if budget.max_cost is None and budget.max_calls is None:
+        raise UsageError(
+            "say what it may use, in US dollars, in calls or in both: --budget USD, --max-calls N, or the budget on "
+            "the page Annotate (`equirank annotate estimate` tells what to expect); models without a price are "
+            "counted in calls only"
+        )
 
 
 def start(site: Site, annotation_id: str, *, batch: bool = False, retry_failed: bool = False) -> str:
@@ -133,6 +156,7 @@ def start(site: Site, annotation_id: str, *, batch: bool = False, retry_failed: 
         DatabaseUnavailable: the jobs cannot be reached.
         ModelError: a retriever is not allowed any more.
         NotFound: there is no such expansion.
+        UsageError: models would be asked without any limit.
     """
     from dbos import error as dbos_errors
 
@@ -140,6 +164,8 @@ def start(site: Site, annotation_id: str, *, batch: bool = False, retry_failed: 
         record = stored.get(session, annotation_id)
     require_open(record, retry_failed=retry_failed)
     check_members(site, settings_from_json(record.settings).pool)
+    if not batch:
+        require_limit(site, record.max_cost, record.max_calls)
     job_id = job_id_of(record.id)
     client = job_client(site)
     register_queues(client)
@@ -200,9 +226,9 @@ def set_budget(
 
     Raises:
         NotFound: there is no such expansion.
-        UsageError: a limit is negative or no number.
+        UsageError: a limit is negative, no number or beyond what may be set.
     """
-    _check_budget(max_cost, max_calls)
+    check_budget(max_cost, max_calls)
     with site.database.session() as session:
         record = stored.get(session, annotation_id)
         return stored.set_budget(session, record.id, max_cost, max_calls)

@@ -25,6 +25,7 @@ from pipeline.jobs.annotations.working import (
     chunk_asker,
     chunk_words,
     finish,
+    finish_stored,
     made_version,
     open_work,
     remaining,
@@ -72,7 +73,8 @@ def _working(annotation_id: str) -> Generator[Work]:
 
 @DBOS.step(name="plan")
 def _plan(annotation_id: str) -> dict[str, Any]:
-    with _working(annotation_id) as work:
+    with _working(annotation_id) as begun:
+        work = finish_stored(begun)
         record = work.record
         todo = [] if record.done else remaining(work, retry_failed=record.retry_failed)
         parent = work.library.parent.info

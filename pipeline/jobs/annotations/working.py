@@ -10,7 +10,7 @@ import fcntl
 import time
 from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -213,6 +213,27 @@ def finish(work: Work) -> BenchmarkRecord:
     with site.database.session() as session:
         stored.finish(session, work.record.id, made.id, named, artifacts=site.artifacts)
     return made
+
+
+def finish_stored(work: Work) -> Work:
+    """The expansion, finished where its version is stored and a kill came before that was written down.
+
+    Call it alone and before anything is done for the expansion: failures that are asked for once more would make other
+    content than the stored version has, and the expansion could never be finished.
+
+    Raises:
+        Conflict: the version's name was taken by another benchmark of these settings.
+    """
+    record, slug = work.record, work.library.parent.info.slug
+    if record.done:
+        return work
+    with work.site.database.reading() as session:
+        named = [one for one in benchmarks.list_records(session, slug) if one.version == record.version]
+    if not any(f"toolex {record.settings_hash[:16]}" in one.revision for one in named) or remaining(work):
+        return work
+    finish(work)
+    with work.site.database.reading() as session:
+        return replace(work, record=stored.get(session, record.id))
 
 
 def require_open(record: AnnotationRecord, *, retry_failed: bool = False) -> None:

@@ -158,7 +158,7 @@ def test_every_way_of_asking_gives_the_labels_and_the_same_bytes(
     early = [Fault.drop(), Fault.error(500), Fault.truncated(), Fault.rate_limit(0.01), Fault.wrong_shape()]
     with LlmServer(judge, faults=early) as server:
         site = site_with(tmp_path / "job", parent, server.url)
-        record = define(site)
+        record = define(site, max_calls=10_000)
         job_id = requests.start(site, record.id)
         assert requests.look(site, record.id).waiting_for
         work_here(site, job_id)
@@ -214,12 +214,21 @@ def test_what_cannot_be_asked_for_is_refused_in_words(site: Site, few: Benchmark
         ask(settings=replace(LEXICAL, pool=(PoolMember("no-such-model"),)))
     with pytest.raises(ModelError, match="somebody/unpinned"):
         ask(settings=replace(LEXICAL, pool=(PoolMember("somebody/unpinned"),)))
-    for wrong in ({"max_cost": -1.0}, {"max_cost": float("nan")}, {"max_calls": -1}):
+    for wrong in (
+        {"max_cost": -1.0},
+        {"max_cost": float("nan")},
+        {"max_cost": 1e308},
+        {"max_calls": -1},
+        {"max_calls": 10**23},
+    ):
         with pytest.raises(UsageError, match="budget"):
             ask(**wrong)
     with pytest.raises(NotFound):
         requests.start(site, "0" * 32)
     assert len(requests.list_annotations(site)) == 2
+    unlimited = define(site, replace(LEXICAL, depth=7), "3")
+    with pytest.raises(UsageError, match="say what it may use"):
+        requests.start(site, unlimited.id)
 
 
 @pytest.mark.parametrize("backend", [pytest.param("sqlite"), pytest.param("postgresql", marks=pytest.mark.postgres)])
@@ -228,7 +237,7 @@ def test_an_expansion_has_one_job_whoever_starts_it(
 ) -> None:
     url = request.getfixturevalue("postgres_url") if backend == "postgresql" else ""
     site = site_with(tmp_path / "home", few, server.url, database_url=url)
-    record = define(site)
+    record = define(site, max_calls=10_000)
     assert requests.look(site, record.id).state is None
     started = threading.Barrier(4)
     jobs: list[str] = []
@@ -317,7 +326,7 @@ def test_a_cancelled_job_stops_within_a_part_and_goes_on_when_started(
     site: Site, server: LlmServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(questions, "PART", 8)
-    record = define(site)
+    record = define(site, max_calls=10_000)
     job_id = requests.start(site, record.id)
     reached = threading.Event()
     stopped_at: list[int] = []
@@ -384,6 +393,55 @@ def test_failed_questions_are_asked_again_on_request_and_no_others(
         run_here(site, record.id, retry_failed=True)
     with pytest.raises(Conflict, match="another version name"):
         requests.start(site, record.id, retry_failed=True)
+
+
+def test_a_version_that_was_stored_before_a_kill_is_finished_before_anything_else(
+    skills: Benchmark, server: LlmServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = server.answer
+    server.answer = lambda body: "I cannot say." if body["model"] == "auditor" else judge(body)
+    site = site_with(tmp_path / "one", bare(skills, seen_queries(skills, 1)), server.url)
+    record = define(site)
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stored, "finish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run_here(site, record.id)
+    with site.database.reading() as session:
+        made = benchmarks.get(session, "bare@2")
+    server.answer, asked = judge, server.count
+
+    def run() -> None:
+        with pytest.raises(Conflict, match="another version name"):
+            run_here(site, record.id, retry_failed=True)
+
+    def export() -> None:
+        with pytest.raises(Conflict, match="another version name"):
+            batch.export_round(site, record.id, tmp_path / "b.jsonl", retry_failed=True)
+
+    def take() -> None:
+        (tmp_path / "a.jsonl").write_text("")
+        assert batch.import_round(site, record.id, tmp_path / "a.jsonl").made == made
+
+    def job() -> None:
+        from pipeline.jobs import worker_site
+        from pipeline.jobs.annotations import workflow
+
+        worker_site.use_site(site)
+        monkeypatch.setattr(workflow.progress, "say", lambda line: None)
+        assert workflow._plan.__wrapped__(record.id)["chunks"] == []
+
+    for way in (run, export, take, job):
+        with site.database.session() as session:
+            row = session.get_one(Annotation, record.id)
+            row.made_version_id, row.state, row.retry_failed = None, "open", True
+        way()
+        done = requests.look(site, record.id)
+        assert done.record.made_version_id == made.id and done.failures["audit"] > 0 and server.count == asked
+    close(site)
 
 
 def test_a_job_waits_for_a_batchs_answers(site: Site, skills: Benchmark, server: LlmServer, tmp_path: Path) -> None:

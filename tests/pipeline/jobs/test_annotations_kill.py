@@ -162,7 +162,7 @@ def test_a_killed_worker_loses_no_part_of_a_job(
     parent = bare(skills, seen_queries(skills, 4))
     with LlmServer(LabelJudge(skills), delay=0.02) as server:
         site = site_with(tmp_path / "home", parent, server.url, llm_concurrency=CONCURRENCY)
-        record = define(site)
+        record = define(site, max_calls=10_000)
         requests.start(site, record.id)
         with worker_process(site):
             until(lambda: requests.look(site, record.id).chunks_done == 1)
