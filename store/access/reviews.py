@@ -32,6 +32,14 @@ from store.validation_models import (
 #: How long an item stays with somebody who has not given a verdict, once another person could have it.
 HELD = timedelta(hours=2)
 LONGEST_REASON = 1_000
+#: What may be wrong with an item: the values of ``pipeline.toolex.validation.Bucket``, which this floor cannot import.
+BUCKETS = (
+    "decomposition ambiguity",
+    "near-synonym but not substitutable",
+    "incomplete coverage",
+    "cross-platform mismatch",
+    "other",
+)
 
 _PAIR = (ReviewSlot.FIRST.value, ReviewSlot.SECOND.value)
 _THIRD = ReviewSlot.THIRD.value
@@ -145,7 +153,8 @@ def give(
     Raises:
         NotFound: there is no such person or item.
         Conflict: the sample is closed, the item does not wait for this person, or their verdict stands already.
-        InvalidRecord: the reason is empty, too long or has invisible characters; the bucket does not fit the verdict.
+        InvalidRecord: the reason is empty, too long or has invisible characters; the bucket is unknown or
+            does not fit the verdict.
     """
     moment = now or utc_now()
     said = " ".join(reason.split())
@@ -156,6 +165,8 @@ def give(
         )
     if valid != (bucket is None):
         raise InvalidRecord("an invalid item needs the kind of its fault, a valid one has none")
+    if bucket is not None and bucket not in BUCKETS:
+        raise InvalidRecord(f"an item is not invalid as {bucket[:80]!r}: choose {', '.join(BUCKETS)}")
     person = _locked(session, person_id)
     _item(session, person.sample_id, item)
     slots = _slots(session, person.sample_id, item).get(item, [])

@@ -129,7 +129,7 @@ def rescore(
     Raises:
         NotFound: no such version or run, or none that this person may see.
         BenchmarkError: the version has no content, or other queries or tools than the run's.
-        Conflict: the run was withdrawn, or has no stored ranking.
+        Conflict: the run was withdrawn, or what it became on the version; or it has no stored ranking.
         ArtifactMissing, ArtifactDamaged: a ranking is not whole.
     """
     compiled = load_compiled(site, version_id)
@@ -140,8 +140,8 @@ def rescore(
     # All are looked at before any is scored: a refusal leaves nothing half done.
     chosen = [_chosen(site, version, run_id, person, everybodys) for run_id in dict.fromkeys(run_ids)]
     made = []
-    for number, (one, note) in enumerate(chosen, start=1):
-        made.append(_rescored(site, compiled, version, one, note))
+    for number, (one, before) in enumerate(chosen, start=1):
+        made.append(_rescored(site, compiled, version, one, before))
         if progress is not None:
             progress(number / len(chosen))
     return made
@@ -149,15 +149,20 @@ def rescore(
 
 def _chosen(
     site: Site, version: BenchmarkRecord, run_id: str, person: str | None, everybodys: bool
-) -> tuple[OwnedRun, str]:
-    """A run that can be scored, and what its new run must say of it."""
+) -> tuple[OwnedRun, BenchmarkRecord]:
+    """A run that can be scored, and the version that it is of."""
     with site.database.reading() as session:
-        run = runs.get(session, run_id)
+        try:
+            run = runs.get(session, run_id)
+        except NotFound:
+            if everybodys:
+                raise
+            raise _unseen(run_id) from None
         submission = submissions.of_run(session, run_id)
         before = benchmarks.get_by_id(session, run.benchmark_version_id)
     one = OwnedRun(run, submission.person if submission else None)
     if not (everybodys or _may_see(one, person)):
-        raise NotFound(f"no run {run_id} that you may see")
+        raise _unseen(run_id)
     if run.ranking_artifact is None:
         raise Conflict(f"run {run_id} is a figure reported in {run.place}: there is no ranking to score")
     if run.state not in _OFFERED:
@@ -167,13 +172,35 @@ def _chosen(
     difference = _difference(site, before, version)
     if difference:
         raise BenchmarkError(f"run {run_id} of {before.name} cannot be re-scored: {difference}")
-    note = f"re-scored from run {run_id} of {before.name}: the same ranking against the labels of {version.name}"
+    with site.database.reading() as session:
+        known = _known(session, version, one)
+    if known is not None and known.state == State.WITHDRAWN.value:
+        mine = everybodys or (person is not None and one.person == person)
+        raise Conflict(
+            f"run {run_id} was scored against {version.name} before, and what it became there was withdrawn"
+            + (f": publish run {known.id} to bring it back" if mine else "; only its owner can bring it back")
+        )
+    return one, before
+
+
+def _unseen(run_id: str) -> NotFound:
+    """Says the same of a run that is not there and of one that belongs to somebody else."""
+    return NotFound(f"no run {run_id} that you may see")
+
+
+def _note(old: RunRecord, before: BenchmarkRecord, version: BenchmarkRecord) -> str:
+    """What a new run says of the one it comes from, named only if it is public: whoever sees the new one reads it."""
+    shown = old.visibility == Visibility.PUBLIC.value and old.state == State.PUBLISHED.value
+    named = f"run {old.id}" if shown else "a run"
+    note = f"re-scored from {named} of {before.name}: the same ranking against the labels of {version.name}"
     if any(before.artifacts.get(table) != version.artifacts.get(table) for table in _TABLES):
         note += "; texts differ between the versions, and the ranking was made from the earlier ones"
-    return one, note
+    return note
 
 
-def _rescored(site: Site, compiled: CompiledBenchmark, version: BenchmarkRecord, one: OwnedRun, note: str) -> Rescored:
+def _rescored(
+    site: Site, compiled: CompiledBenchmark, version: BenchmarkRecord, one: OwnedRun, before: BenchmarkRecord
+) -> Rescored:
     old = one.run
     with site.database.reading() as session:
         known = _known(session, version, one)
@@ -195,7 +222,7 @@ def _rescored(site: Site, compiled: CompiledBenchmark, version: BenchmarkRecord,
         now = runs.get(session, old.id)
         if now.state not in _OFFERED:
             raise Conflict(f"run {old.id} was withdrawn meanwhile; it is not scored again")
-        row = _row(now, compiled, version, scores, per_query, note)
+        row = _row(now, compiled, version, scores, per_query, _note(now, before, version))
         submission = _submission(submissions.of_run(session, old.id), version)
         new = runs.add_run(session, row, figures, submission=submission, artifacts=site.artifacts)
     return Rescored(now, new, True)

@@ -126,7 +126,9 @@ def reviewed_items(items: Sequence[ItemRecord], said: Sequence[ReviewRecord]) ->
     by_item: dict[str, dict[str, Review]] = {}
     for one in said:
         assert one.valid is not None
-        bucket = None if one.bucket is None else Bucket(one.bucket)
+        # A word that is none of today's does not hide the verdict, nor the report.
+        known = one.bucket in list(Bucket)
+        bucket = None if one.bucket is None else Bucket(one.bucket) if known else Bucket.OTHER
         by_item.setdefault(one.item, {})[one.slot] = Review(one.slot, one.valid, one.reason, bucket)
     slots = [slot.value for slot in ReviewSlot]
     return [ReviewedItem(item.item, *(by_item.get(item.item, {}).get(slot) for slot in slots)) for item in items]

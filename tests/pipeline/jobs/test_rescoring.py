@@ -108,12 +108,14 @@ def test_a_private_run_stays_its_owners(sqlite_site: Site, demo_run_file: MakeRu
     version = new_version(site, "2")
     assert rescorable(site, version.id) == []
     assert [run.id for run in rescorable(site, version.id, person="ada")] == [theirs]
-    with pytest.raises(NotFound):
-        rescore(site, version.id, [theirs], person="bob")
-    with pytest.raises(NotFound):
-        rescore(site, version.id, [theirs])
+    for person in ("bob", None):
+        for unseen in (theirs, "nothing here"):
+            with pytest.raises(NotFound, match=f"^no run {unseen} that you may see$"):
+                rescore(site, version.id, [unseen], person=person)
     (pair,) = rescore(site, version.id, person="ada")
     assert (pair.new.visibility, pair.new.state) == ("private", "scored")
+    assert any("re-scored from a run of demo-tools@1" in note for note in pair.new.notes)
+    assert not any(theirs in note for note in pair.new.notes), "published alone, it does not tell of the other"
     tokens = [permalink(site, run_id).split("token=")[1] for run_id in (theirs, pair.new.id)]
     assert tokens[0] != tokens[1]
     with site.database.reading() as session:
@@ -144,7 +146,11 @@ def test_withdrawn_runs_are_left_alone(sqlite_site: Site, demo_run_file: MakeRun
     (pair,) = rescore(site, version.id)
     # Taken back on the new version, it does not come back by itself.
     withdraw_run(site, pair.new.id)
-    assert rescorable(site, version.id) == [] and not rescore(site, version.id, [run_id])[0].is_new
+    assert rescorable(site, version.id) == [] and rescore(site, version.id) == []
+    with pytest.raises(Conflict, match="became there was withdrawn; only its owner"):
+        rescore(site, version.id, [run_id])
+    with pytest.raises(Conflict, match=f"publish run {pair.new.id} to bring it back"):
+        rescore(site, version.id, [run_id], everybodys=True)
 
 
 def test_a_grandchild_takes_each_ranking_once(sqlite_site: Site, demo_run_file: MakeRun) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
+from sqlalchemy import text
 
 from pipeline.benchmark import TABLES, Benchmark
 from pipeline.errors import BenchmarkError, UsageError
@@ -21,7 +22,7 @@ from pipeline.jobs.submission import SubmissionMetadata, check_run, submit_run
 from pipeline.toolex.review_card import review_card, serving_tools
 from pipeline.toolex.validation import Bucket, wilson_interval
 from store.access import benchmarks, reviews, validation
-from store.errors import Conflict
+from store.errors import Conflict, InvalidRecord
 from store.records import BenchmarkRecord
 from store.validation_models import ReviewerRole
 
@@ -60,6 +61,19 @@ def reviewed_sample(site: Site) -> str:
                 session, people[name], keys[place], valid=bucket is None, reason="=Because it is.", bucket=bucket
             )
     return sample
+
+
+def test_an_unknown_kind_of_fault_is_refused_and_a_stored_one_read_as_other(sqlite_site: Site) -> None:
+    assert list(reviews.BUCKETS) == [bucket.value for bucket in Bucket]
+    sample = reviewed_sample(sqlite_site)
+    with sqlite_site.database.session() as session:
+        ann = validation.invite(session, sample, "Dee", ReviewerRole.REVIEWER).person.id
+        item = validation.items(session, sample)[3].item
+        with pytest.raises(InvalidRecord, match="'bad taste': choose decomposition ambiguity"):
+            reviews.give(session, ann, item, valid=False, reason="No.", bucket="bad taste")
+        session.execute(text("UPDATE validation_review SET bucket = 'of a later program' WHERE bucket IS NOT NULL"))
+    taxonomy = read_report(sqlite_site, sample).overall.taxonomy
+    assert {bucket: count for bucket, count in taxonomy.items() if count} == {Bucket.OTHER: 1.0}
 
 
 def test_the_report_equals_sums_by_hand(sqlite_site: Site) -> None:
