@@ -45,7 +45,7 @@ def show_verdicts(made: BenchmarkRecord) -> None:
         return
     text_table(audits_table(audits), key=f"an_audits_{made.id}", label="Combinations by judge")
     st.caption(
-        "The labelled set is left out: it needs no judge. Passes on what it needs: no sub-query takes a token or an id "
+        "The labelled set is left out: it needs no judge. Fits together: no sub-query takes a token or an id "
         "from another one, or their tools belong to one platform."
     )
 
@@ -96,7 +96,7 @@ def audits_table(found: pl.DataFrame) -> pl.DataFrame:
             "Judge": [plain_name(judge) for judge in found["judge"]],
             "Judged": [whole(n) for n in found["audited"]],
             "Covers every sub-query": [whole(n) for n in found["covered"]],
-            "Passes on what it needs": [whole(n) for n in found["consistent"]],
+            "Fits together": [whole(n) for n in found["consistent"]],
             "Accepted": [whole(n) for n in found["accepted"]],
             "Share": [NONE if rate is None else f"{points(rate)} %" for rate in found["rate"]],
         }

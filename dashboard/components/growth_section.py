@@ -12,7 +12,7 @@ from dashboard.components.numbers import whole
 from dashboard.components.run_detail import text_table
 from dashboard.current_site import the_site
 from pipeline.benchmark import Benchmark
-from pipeline.jobs.labels.growth import DEPTH, question_lines, questions, read_growth
+from pipeline.jobs.labels.growth import DEPTH, has_runs, question_lines, questions, read_growth
 from pipeline.jobs.labels.reports import csv_text
 from pipeline.jobs.site import Site
 from store.records import BenchmarkRecord
@@ -39,7 +39,11 @@ def growth_section(site: Site, record: BenchmarkRecord) -> None:
         return
     queue = _queue(site.database.url, record.id, record.content_hash or "", reading.board_stamp(record.id), _versions())
     if queue.is_empty():
-        st.info(f"Every tool in the top {DEPTH} of a public run has a verdict, or no run with a ranking is public yet.")
+        st.info(
+            f"Every tool in the top {DEPTH} of a public run has a verdict."
+            if has_runs(site, record)
+            else "No public run is on this version. `equirank runs rescore` brings those of another version."
+        )
         return
     content = query_reading.content(record).benchmark
     queries = queue["query_id"].n_unique()

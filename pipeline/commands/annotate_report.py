@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _SHOWN = 10
 #: Ranks that are shown together, first and last.
 _RANKS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 10), (11, 20), (21, 50), (51, 100))
+_RESCORE = "`equirank runs rescore`"
+_NO_RUN = f"no public run is on this version: {_RESCORE} brings some"
 _ITEMS = "verified items of a sub-query are its labelled tool and the extra ones"
 
 
@@ -91,7 +93,8 @@ def _print(
     from pipeline.toolex.settings import settings_from_json
 
     def text(words: str) -> str:
-        return escape_markdown(words) if markdown else words
+        # Our command stays code; ids and models are strangers' words.
+        return escape_markdown(words).replace(escape_markdown(_RESCORE), _RESCORE) if markdown else words
 
     typer.echo(("# " if markdown else "") + text(version.name))
     if made is None:
@@ -104,7 +107,8 @@ def _print(
             style = TableFormat.MARKDOWN if markdown else TableFormat.PLAIN
             typer.echo(write_table(section.shown, style), nl=False)
         if section.note:
-            typer.echo(("\n" if markdown else "") + text(section.note))
+            apart = markdown and section.shown is not None and section.shown.height
+            typer.echo(("\n" if apart else "") + text(section.note))
 
 
 def _labels(site: Site, version: BenchmarkRecord) -> list[_Section]:
@@ -202,7 +206,7 @@ def _expansion(site: Site, made: AnnotationRecord, k: int) -> list[_Section]:
             f"NDCG@{k} of every public run without one retriever's own finds",
             without.to_dicts(),
             changes,
-            "points" if changes.height else "no public run is on this version: `equirank runs rescore` brings some",
+            "points" if changes.height else _NO_RUN,
         ),
     ]
 
@@ -242,7 +246,7 @@ def _lengths(site: Site, version: BenchmarkRecord, k: int) -> list[_Section]:
             f"Lift in NDCG@{k} by quartile of the labelled documents' tokens",
             lifts.to_dicts(),
             shown(lifts),
-            "points" if scores else "no public run is on this version: `equirank runs rescore` brings some",
+            "points" if scores else _NO_RUN,
         )
     ]
     if pairs:

@@ -104,7 +104,7 @@ def growth(
     """List unjudged tools that public runs rank high, uncertain queries first; --out writes what to ask as JSONL."""
     from pipeline.formats.tables import TableFormat, write_table
     from pipeline.jobs.benchmark_library import load_benchmark
-    from pipeline.jobs.labels.growth import question_lines, questions, read_growth
+    from pipeline.jobs.labels.growth import has_runs, question_lines, questions, read_growth
 
     output.require_place(out)
     site, record = stored(benchmark)
@@ -116,7 +116,11 @@ def growth(
     elif format is ReportFormat.JSON:
         output.print_json(queue.head(limit).to_dicts())
     elif queue.is_empty():
-        typer.echo(f"no public run has an unjudged tool in its top {depth}")
+        typer.echo(
+            f"no public run has an unjudged tool in its top {depth}"
+            if has_runs(site, record)
+            else "no public run is on this version: `equirank runs rescore` brings those of another version"
+        )
     else:
         shown = queue.head(limit).with_columns(
             queue.head(limit)["priority"].round(4), queue.head(limit)["uncertainty"].round(2)

@@ -49,8 +49,11 @@ class Availability:
 
     @property
     def words(self) -> str:
-        """``works here``, or ``needs the hub, a GPU``."""
-        return f"needs {', '.join(self.needs)}" if self.needs else "works here"
+        """``works here``, or ``needs the hub and a GPU``."""
+        if not self.needs:
+            return "works here"
+        *first, last = self.needs
+        return f"needs {', '.join(first)} and {last}" if first else f"needs {last}"
 
 
 def availability(entry: RetrieverEntry, permissions: Permissions, *, gpu: bool) -> Availability:

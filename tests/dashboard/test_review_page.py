@@ -84,6 +84,9 @@ def test_a_reviewer_goes_through_the_items(app: AppTest, review: Review) -> None
     page = open_page(app, "review", token=review.links["Annabel"])
     assert not page.exception
     first = page.subheader[0].value
+    # The judge's words are there, but below the form and folded: they must not lead.
+    (judge,) = [box for box in page.expander if box.label.startswith("What the judge wrote")]
+    assert not judge.proto.expanded and judge.text[0].value
     # Half a verdict is not saved, and what was typed stays.
     page.text_area[0].set_value("Typed already.")
     press(page, "Save and go on")
@@ -255,7 +258,7 @@ def test_a_keeper_draws_a_sample_and_sees_what_to_verify_next(
     submitted("Hidden", publish=False)
     fresh = AppTest.from_file(str(APP), default_timeout=60)
     page = open_page(fresh, "annotate", an_view="Grow", an_of=DEMO, gro_look="true")
-    assert "no run with a ranking is public yet" in texts(page)
+    assert "No public run is on this version." in texts(page)
     submitted("Public")
     page.run()
     assert "wait for a verdict" in texts(page)

@@ -75,7 +75,7 @@ def test_a_review_from_its_sample_to_its_report(home: Path, tmp_path: Path) -> N
 
 
 def test_a_dispute_from_its_opening_to_its_export(home: Path, tmp_path: Path) -> None:
-    assert "no public run" in done("growth", "-b", DEMO)
+    assert "no public run is on this version" in done("growth", "-b", DEMO)
     wrong = equirank("dispute", "open", "ev-006", "-b", DEMO, "--tool", "nothing", "--reason", "No.")
     assert "only verdicts can be disputed" in str(wrong.exception)
     words = ("ev-001", "-b", DEMO, "--tool", "c41f9a20", "--position", "0", "--reason", "Too dear.")

@@ -34,6 +34,13 @@ QUESTIONS = {
 }
 
 
+def has_runs(site: Site, benchmark: BenchmarkRecord) -> bool:
+    """Whether a public run with a ranking is on this version: without one there is nothing to look through."""
+    with site.database.reading() as session:
+        board = leaderboard.leaderboard(session, benchmark.id)
+    return board["ranking_hash"].null_count() < board.height
+
+
 def read_growth(site: Site, benchmark: BenchmarkRecord, *, depth: int = DEPTH) -> pl.DataFrame:
     """The queue of a version; columns of ``pipeline.toolex.growth.QUEUE``.
 

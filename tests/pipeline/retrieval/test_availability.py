@@ -38,7 +38,7 @@ def test_needs_are_named_and_refusals_explained() -> None:
     assert needs("tool-embed-0.6b") == [Need.COMMIT, Need.HUB]
     refused = availability(default_registry().get("nv-embed-v1"), Permissions(), gpu=False)
     assert not refused.allowed and "Python code" in refused.refused
-    assert refused.words == "needs remote code, the hub, a GPU"
+    assert refused.words == "needs remote code, the hub and a GPU"
     assert availability(default_registry().get("bge-large"), Permissions(), gpu=False).allowed
 
 
