@@ -90,9 +90,10 @@ def estimate_note(found: Sequence[StageEstimate]) -> str:
     """How sure the figures are, and what they leave out."""
     most = sum(one.most_calls for one in found)
     said = [
-        "The first stage is counted; the second up to ground-truth tools among the candidates; of the third it is not "
-        "known how much the second accepts, so it is taken to be as much as in the paper (4.3 combinations a query "
-        f"beside the labelled one). At most {whole(most)} calls. Answers that are kept from earlier runs cost nothing."
+        "The first stage is counted. The second is the most it can be: as if the pool's retrievers shared no tool. "
+        "Of the third it is not known how much the second accepts, so it is taken to be as much as in the paper "
+        f"(4.3 combinations a query beside the labelled one). At most {whole(most)} calls. Answers that are kept from "
+        "earlier runs cost nothing."
     ]
     missing = unpriced(found)
     if missing:
