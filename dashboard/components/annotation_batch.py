@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from dashboard.components.annotation_budget import budget_button
 from dashboard.components.annotation_words import step_line
 from dashboard.components.batch_files import offer_files, take_answers, then, waiting_words
 from dashboard.current_site import the_site
@@ -34,4 +35,5 @@ def batch_round(progress: AnnotationProgress) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if st.button("Ask live instead", icon=":material/play_arrow:", key=f"an_live_{record.id}"):
             then(lambda: requests.start(the_site(), record.id))
+        budget_button(progress)
         st.caption("What was answered stays answered.")

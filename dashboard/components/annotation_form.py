@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import annotation_reading, reading
 from dashboard.components import permalinks, viewport
+from dashboard.components.annotation_budget import UNBOUNDED, bounded, choose_budget
 from dashboard.components.annotation_judges import PREFIX, KeyState, choose_judges
 from dashboard.components.annotation_pool import choose_pool
 from dashboard.components.annotation_rules import choose_rules
@@ -39,10 +40,6 @@ from store.records import BenchmarkRecord
 
 #: On a phone what it costs comes right after the stage.
 NARROW = ("Stage", "Calls", "Price", "Judge", "Questions", "Tokens in", "Tokens out")
-#: US dollars, where the operator sets no limit.
-_USUAL_BUDGET = 5.0
-_MOST_BUDGET = 100_000.0
-_MOST_CALLS = 100_000_000
 
 
 def expansion_form() -> None:
@@ -110,10 +107,11 @@ def _start(
     keys: dict[str, KeyState],
 ) -> None:
     """The budget, and the two ways to begin."""
-    cost, calls = _choose_budget()
+    cost, calls = choose_budget()
     request = AnnotationRequest(benchmark.name, version, settings, max_cost=cost, max_calls=calls, person=LOCAL_PERSON)
     missing = list(dict.fromkeys(f"{model} {state.words}" for model, state in keys.items() if not state.ready))
-    blocked = bool(missing) or (cost is not None and bool(unpriced(found)))
+    limited = bounded(cost, calls)
+    blocked = bool(missing) or not limited or (cost is not None and bool(unpriced(found)))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if st.button("Start", type="primary", icon=":material/play_arrow:", key="an_start", disabled=blocked):
             _begin(request, batch=False)
@@ -123,9 +121,11 @@ def _start(
                    "about half the price for it: you upload the answers, once a stage.", width="stretch")  # fmt: skip
     if missing:
         st.info(f"{plain('; '.join(missing))}. A batch file needs no key.", icon=":material/key_off:")
+    if not limited:
+        st.info(UNBOUNDED, icon=":material/payments:")
     if cost is not None and unpriced(found):
         st.info(
-            "A budget in dollars stops before the first call whose price is not known. Set it to 0 and bound the calls "
+            "A budget in dollars stops before the first call whose price is not known. Empty it and bound the calls "
             "instead, or say the price in EQUIRANK_LLM_PRICES.",
             icon=":material/payments:",
         )
@@ -137,27 +137,13 @@ def _start(
         )
 
 
-def _choose_budget() -> tuple[float | None, int | None]:
-    """The hard bounds in dollars and calls; None for no bound of its own."""
-    settings = the_site().settings
-    limit = settings.llm_budget_dollars or None
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        cost = st.number_input(
-            "Budget in US dollars", 0.0, limit or _MOST_BUDGET, min(_USUAL_BUDGET, limit or _USUAL_BUDGET), 1.0,
-            key=PREFIX + "cost", bind=permalinks.BIND, width=180,
-            help="It never goes over: a call's worst case is reserved before it is sent. 0 sets no limit of its own.",
-        )  # fmt: skip
-        calls = st.number_input(
-            "Budget in calls", 0, settings.llm_budget_calls or _MOST_CALLS, 0, 100,
-            key=PREFIX + "calls", bind=permalinks.BIND, width=180, help="0 sets no limit of its own.",
-        )  # fmt: skip
-    return (float(cost) or None), (int(calls) or None)
-
-
 def _begin(request: AnnotationRequest, *, batch: bool) -> None:
     """Write down what is wanted and go to its page; what cannot be asked for is said in words."""
     try:
         record = requests.define(the_site(), request)
+        if not batch and not bounded(record.max_cost, record.max_calls):
+            # It was known, from a batch file, and had no budget: this one is its first.
+            record = requests.set_budget(the_site(), record.id, request.max_cost, request.max_calls)
         requests.start(the_site(), record.id, batch=batch)
     except (EquiRankError, StoreError) as error:
         show(message_of(error))

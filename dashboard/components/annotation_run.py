@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from dashboard.components.annotation_batch import batch_round
+from dashboard.components.annotation_budget import budget_button
 from dashboard.components.annotation_failures import show_failures
 from dashboard.components.annotation_words import meter_table, settings_facts, spent_sentence, step_line
-from dashboard.components.failures import message_of, shown_errors
+from dashboard.components.batch_files import then
+from dashboard.components.failures import shown_errors
 from dashboard.components.job_view import show_lines
 from dashboard.components.run_detail import facts_table, text_table
 from dashboard.components.untrusted import plain
 from dashboard.components.worker_state import known_workers, show_workers
 from dashboard.current_site import the_site
-from pipeline.errors import EquiRankError
 from pipeline.jobs import durable, job_client
 from pipeline.jobs.annotations import following, requests
 from pipeline.jobs.job_client import JobState
 from pipeline.toolex.settings import settings_from_json
-from store.errors import StoreError
 
 if TYPE_CHECKING:
     from pipeline.jobs.annotations.following import AnnotationProgress
 
 #: Seconds between two looks at one that is not over.
 LIVE_SECONDS = 2.0
-_MOST_BUDGET = 1_000_000.0
-_MOST_CALLS = 1_000_000_000
 
 
 def show_unfinished(progress: AnnotationProgress) -> None:
@@ -87,50 +84,11 @@ def _stopped(progress: AnnotationProgress) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         label = "Start" if progress.state is None else "Go on"
         if st.button(label, type="primary", icon=":material/play_arrow:", key=f"an_go_{progress.record.id}"):
-            go_on(progress, lambda: requests.start(the_site(), progress.record.id))
+            then(lambda: requests.start(the_site(), progress.record.id))
         budget_button(progress)
         if st.button("Go on with a batch file", icon=":material/description:", key=f"an_gobatch_{progress.record.id}"):
-            go_on(progress, lambda: requests.start(the_site(), progress.record.id, batch=True))
+            then(lambda: requests.start(the_site(), progress.record.id, batch=True))
         st.caption("It goes on where it was: nothing that was answered is asked again.")
-
-
-def budget_button(progress: AnnotationProgress) -> None:
-    """A button that opens a small form for the budget."""
-    if st.button("Change the budget", icon=":material/payments:", key=f"an_budget_{progress.record.id}"):
-        _budget(progress)
-
-
-@st.dialog("Budget of this expansion")
-def _budget(progress: AnnotationProgress) -> None:
-    """New bounds, and on with it."""
-    settings = the_site().settings
-    record = progress.record
-    st.markdown(spent_sentence(progress.spent, progress.budget))
-    cost = st.number_input(
-        "US dollars in all", 0.0, settings.llm_budget_dollars or _MOST_BUDGET, record.max_cost or 0.0, 1.0,
-        key="an_new_cost", help="0 sets no limit of its own.",
-    )  # fmt: skip
-    calls = st.number_input(
-        "Calls in all", 0, settings.llm_budget_calls or _MOST_CALLS, record.max_calls or 0, 100,
-        key="an_new_calls", help="0 sets no limit of its own.",
-    )  # fmt: skip
-    if st.button("Set it and go on", type="primary", icon=":material/play_arrow:", key="an_new_budget"):
-
-        def change() -> None:
-            requests.set_budget(the_site(), record.id, float(cost) or None, int(calls) or None)
-            requests.start(the_site(), record.id)
-
-        go_on(progress, change)
-
-
-def go_on(progress: AnnotationProgress, do: Callable[[], object]) -> None:
-    """Do something to an expansion and draw the page anew; what is refused is said in words."""
-    try:
-        do()
-    except (EquiRankError, StoreError) as error:
-        st.error(plain(message_of(error)), icon=":material/error:")
-        return
-    st.rerun()
 
 
 def show_meter(progress: AnnotationProgress) -> None:

@@ -50,6 +50,7 @@ ASKED = {
     "an_audit": "openai/auditor",
     "an_pool": "bm25s",
     "an_depth": "4",
+    "an_cost": "5.0",
 }
 SECRET = "sk-never-to-be-shown"
 
@@ -175,7 +176,9 @@ def test_a_judge_without_a_price_needs_no_budget_in_dollars(expanded: Expanded, 
     text = said(app)
     assert "A price that is not known here" in text and "EQUIRANK_LLM_PRICES" in text
     assert app.button(key="an_start").disabled
-    app.number_input(key="an_cost").set_value(0.0).run()
+    app.number_input(key="an_cost").set_value(None).run()
+    assert sound(app).button(key="an_start").disabled and "Nobody says yet what this may cost" in said(app)
+    app.number_input(key="an_calls").set_value(900).run()
     assert not sound(app).button(key="an_start").disabled
 
 
@@ -189,12 +192,13 @@ def test_a_link_restores_the_form_and_a_taken_version_is_refused_in_words(expand
 
 
 def test_start_cancel_and_go_on(expanded: Expanded) -> None:
-    app = fresh(**ASKED | {"an_version": "4"})
+    app = fresh(**ASKED | {"an_version": "4", "an_calls": "0"})
     app.button(key="an_start").click().run()
     annotation = sound(app).query_params["expansion"]
     assert list(app.query_params) == ["expansion"]
     progress = following.look(expanded.site, annotation)
     assert (progress.state, progress.record.max_cost, progress.parent) == (JobState.WAITING, 5.0, "bare@1")
+    assert progress.record.max_calls == 0, "zero is no call, and not no limit"
     assert "bare@1 → 4" in said(app) and "No worker is running" in said(app)
     app.button(key=f"an_cancel_{annotation}").click().run()
     assert following.look(expanded.site, annotation).state is JobState.CANCELLED
@@ -224,6 +228,29 @@ def test_a_budget_that_is_used_up_can_be_raised(expanded: Expanded) -> None:
     assert (progress.record.max_cost, progress.record.max_calls) == (40.0, 900)
     assert progress.state is JobState.WAITING
     requests.cancel(expanded.site, record.id)
+
+
+def test_a_budget_above_what_the_operator_allows_is_lowered_in_words(expanded: Expanded) -> None:
+    settings = ToolexSettings(pool=(PoolMember("bm25"),), depth=2, **JUDGES)
+    record = requests.define(expanded.site, AnnotationRequest("bare@1", "8", settings, max_cost=40.0, max_calls=900))
+    limits = {"llm_budget_dollars": 3.0, "llm_budget_calls": 70}
+    lowered = open_site(expanded.site.settings.model_copy(update=limits))
+    use_site(lowered)
+    try:
+        app = fresh(expansion=record.id)
+        app.button(key=f"an_budget_{record.id}").click().run()
+        assert "lowered from $40.00 to $3.00 and from 900 to 70 calls" in said(sound(app))
+        assert [app.number_input(key=f"an_new_{what}").value for what in ("cost", "calls")] == [3.0, 70]
+        app = fresh(**ASKED | {"an_cost": "9", "an_cap": "0"})
+        text = said(app)
+        assert "this link says “9”, which is not offered here; nothing is chosen instead" in text
+        assert "this link says “0”, which is not offered here; shown instead: 100" in text
+        assert app.number_input(key="an_cost").placeholder == "up to $3.00"
+        assert not app.button(key="an_start").disabled
+    finally:
+        use_site(expanded.site)
+        durable.close_job_client(lowered)
+        lowered.database.close()
 
 
 def test_a_round_of_a_batch_is_downloaded_and_answered(expanded: Expanded, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from streamlit.testing.v1.element_tree import Button, DownloadButton, FileUploader, Widget
+from streamlit.testing.v1.element_tree import Button, DownloadButton, FileUploader, NumberInput, Widget
 
 from dashboard.current_site import use_site
 from pipeline.formats.board_rows import FILTERS
@@ -155,8 +155,8 @@ def other_value(control: Widget) -> Any:
         return next((word for word, label in zip(raw, options, strict=True) if label not in labels), None)
     if isinstance(value, bool):
         return not value
-    if isinstance(value, int | float):
-        return int(value) + 1
+    if isinstance(control, NumberInput):
+        return int(value or 0) + 1
     return "e"
 
 

@@ -111,9 +111,9 @@ def test_an_own_model_is_tried_before_it_is_evaluated(browser: Browser, site: Se
 
 def test_an_expansion_from_the_form_to_the_card_of_the_new_version(browser: Browser, site: Served) -> None:
     judges = "&".join(f"an_{stage}=openai/{stage}" for stage in ("decompose", "verify", "audit"))
-    # One candidate a sub-query, and no budget in dollars, since the judge has no price.
+    # One candidate a sub-query, and a budget in calls, since the judge has no price.
     page = open_page(
-        browser, f"{site.url}/annotate?an_benchmark=demo-skills%401&{judges}&an_pool=bm25s&an_depth=1&an_cost=0"
+        browser, f"{site.url}/annotate?an_benchmark=demo-skills%401&{judges}&an_pool=bm25s&an_depth=1&an_calls=500"
     )
     page.get_by_text("A price that is not known here").wait_for()
     page.get_by_role("button", name="Start").click()
