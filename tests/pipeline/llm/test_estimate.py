@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
+from pipeline.errors import UsageError
 from pipeline.llm.estimate import estimate, seen_answer_tokens
 from pipeline.llm.prices import Price, parse_prices, price_of
 from pipeline.llm.records import Usage
@@ -72,3 +75,10 @@ def test_lengths_that_were_seen():
         MeterLine("audit", "a/m", Usage(1), refused=1),
     ]
     assert seen_answer_tokens(lines) == {"verify": 10.0}
+
+
+def test_a_limit_is_a_number_that_can_be_kept():
+    assert Budget("job", 1e308).max_nano == 10**18 and Budget("job", float("inf")).max_nano == 10**18
+    for wrong in ({"max_cost": float("nan")}, {"max_cost": -0.01}, {"max_calls": -1}):
+        with pytest.raises(UsageError, match="the budget is"):
+            Budget("job", **wrong)
