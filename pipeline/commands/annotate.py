@@ -31,6 +31,8 @@ from pipeline.commands.options import BenchmarkName, Quiet, ReportFormat
 from pipeline.commands.retrieval import stages
 
 if TYPE_CHECKING:
+    from pipeline.jobs.annotations.following import AnnotationProgress
+    from pipeline.jobs.site import Site
     from pipeline.toolex.estimate import StageEstimate
 
 
@@ -145,7 +147,8 @@ def list_expansions(format: Format = ReportFormat.TABLE) -> None:
     from pipeline.jobs.annotations.following import list_annotations
     from pipeline.jobs.first_start import prepared_site
 
-    found = list_annotations(prepared_site())
+    site = prepared_site()
+    found = list_annotations(site)
     if format is ReportFormat.JSON:
         output.print_json(
             [
@@ -177,7 +180,7 @@ def list_expansions(format: Format = ReportFormat.TABLE) -> None:
             "id": one.record.id[:12],
             "benchmark": one.parent,
             "makes": one.record.version,
-            "state": "not running" if one.state is None else one.state.value,
+            "state": _state(site, one),
             "queries": f"{one.queries_done:,} of {one.queries:,}",
             "calls": f"{one.spent.calls:,}",
             "cost": annotate_made.dollars(one.spent.cost) + (" + unknown" if one.spent.unpriced else ""),
@@ -187,6 +190,15 @@ def list_expansions(format: Format = ReportFormat.TABLE) -> None:
         for one in found
     ]
     typer.echo(write_table(pl.DataFrame(rows, infer_schema_length=None), TableFormat.PLAIN), nl=False)
+
+
+def _state(site: Site, one: AnnotationProgress) -> str:
+    """The state of its job; what is known without one."""
+    from pipeline.jobs.annotations.stopping import stopped_by_budget
+
+    if one.state is not None:
+        return one.state.value
+    return "stopped by its budget" if stopped_by_budget(site, one) else "not running"
 
 
 def _estimate_json(stage: StageEstimate) -> dict[str, Any]:

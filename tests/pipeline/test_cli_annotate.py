@@ -154,6 +154,7 @@ def test_a_folder_is_expanded_live_and_in_three_rounds_to_the_same_bytes(
     assert "the folder is stored as bare@1" in half.err
     (listed,) = equirank("annotate", "list", "--format", "json").json
     assert 0 < listed["cost"] <= cost / 2 and (listed["parent"], listed["version"]) == ("bare@1", "2")
+    assert "stopped by its budget" in equirank("annotate", "list").out
     done = equirank("annotate", "run", "-b", "bare", "--version", "2", "--budget", "5", "--out", str(tmp_path / "live"))
     assert done.code == 0, done.err
     assert "bare@2 is stored" in done.out and "equirank runs rescore --benchmark bare@2" in done.out
