@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import streamlit as st
@@ -123,6 +124,7 @@ def _start(
         st.info(f"{plain('; '.join(missing))}. A batch file needs no key.", icon=":material/key_off:")
     if not limited:
         st.info(UNBOUNDED, icon=":material/payments:")
+        _offer_budget(found)
     if cost is not None and unpriced(found):
         st.info(
             "A budget in dollars stops before the first call whose price is not known. Empty it and bound the calls "
@@ -135,6 +137,18 @@ def _start(
             f"The estimate of {dollars(expected)} is above the budget of {dollars(cost)}. It stops before it would "
             "cost more, keeps every answer, and goes on once the budget is raised."
         )
+
+
+def _offer_budget(found: Sequence[StageEstimate]) -> None:
+    """The estimate, rounded up to whole dollars, as a budget; nothing where a price is not known."""
+    expected = total_cost(found)
+    if expected is None:
+        return
+    budget = float(max(math.ceil(expected), 1))
+    st.button(
+        f"Take {dollars(budget)}, the estimate rounded up", icon=":material/payments:", key="an_take_estimate",
+        on_click=permalinks.reset({PREFIX + "cost": budget}),
+    )  # fmt: skip
 
 
 def _begin(request: AnnotationRequest, *, batch: bool) -> None:

@@ -182,6 +182,17 @@ def test_a_judge_without_a_price_needs_no_budget_in_dollars(expanded: Expanded, 
     assert not sound(app).button(key="an_start").disabled
 
 
+def test_an_empty_budget_is_offered_the_estimate_rounded_up(expanded: Expanded) -> None:
+    app = fresh(**ASKED)
+    app.number_input(key="an_cost").set_value(None).run()
+    assert app.button(key="an_start").disabled
+    app.button(key="an_take_estimate").click().run()
+    taken = sound(app).number_input(key="an_cost").value
+    assert taken == int(taken) >= 1 and not app.button(key="an_start").disabled
+    assert "is above the budget" not in said(app), "it covers the estimate"
+    assert "an_take_estimate" not in [button.key for button in app.button]
+
+
 def test_a_link_restores_the_form_and_a_taken_version_is_refused_in_words(expanded: Expanded) -> None:
     app = fresh(**ASKED | {"an_version": "2", "an_rule_verify": "function_only", "an_cap": "7"})
     assert app.segmented_control(key="an_rule_verify").value == "function_only"
