@@ -79,11 +79,12 @@ class Recorded:
         return {"subqueries": [{"tool": number, "text": labels["query"]} for number in numbers]}
 
 
-def check_on_real_documents(benchmark, triples, models):
+def check_on_real_documents(benchmark, triples, models, cache=None):
+    """What must hold; MiniLM takes long to encode all the documents, so nothing but BM25 is in the suite."""
     members = tuple(PoolMember(model) for model in models)
     settings = ToolexSettings(pool=members)
     judge = RecordedJudge(Recorded(benchmark, triples))
-    expansion = expand(benchmark, settings, judge, library_pool(benchmark, members, settings.depth))
+    expansion = expand(benchmark, settings, judge, library_pool(benchmark, members, settings.depth, cache=cache))
     made = expanded_benchmark(benchmark, expansion, "2")
 
     # Every accepted candidate that the pool retrieved is in a combination; the others are known as not retrieved.
@@ -104,7 +105,7 @@ def check_on_real_documents(benchmark, triples, models):
     compiled = compile_benchmark(made)
     runs = {}
     for model in models:
-        runs[model] = retrieve(made, resolve_model(model), depth=20).run
+        runs[model] = retrieve(made, resolve_model(model), depth=20, cache=cache).run
         frame = score_run(compiled, runs[model], (10,)).per_query
         for metric in ("NDCG", "Recall", "Comp"):
             lift = (frame[f"new_{metric}@10"] - frame[f"old_{metric}@10"]).to_numpy()
