@@ -48,6 +48,7 @@ VIEWS: dict[str, tuple[str, ...]] = {
     "benchmarks": ("bm_benchmark=demo-tools%401",),
     "annotate": ("an_benchmark=demo-skills%401", "an_view=Validate&an_of=demo-tools%401"),
     "about": ("",),
+    "review": ("token=no-such-link",),
     "run": ("run={run}", "run=no-such-run"),
     "retriever": ("retriever=bm25-sample", "retriever=tool-embed-4b", "retriever=no-such-retriever"),
 }
