@@ -87,7 +87,7 @@ def test_models_say_what_they_need_and_what_is_not_allowed_cannot_start(jobs_sit
     options = app.selectbox(key="ev_model").options
     assert "BM25 · works here" in options and "MiniLM-L6 · 22.7M · works here" in options
     refused = next(option for option in options if option.startswith("NV-Embed"))
-    assert "needs remote code, the hub, a GPU" in refused
+    assert "needs remote code, the hub and a GPU" in refused
     app.selectbox(key="ev_model").set_value("nv-embed-v1").run()
     assert "Python code" in said(app) and "Start" not in labels(sound(app))
     assert app.query_params["ev_model"] == "nv-embed-v1"
