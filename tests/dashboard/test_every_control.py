@@ -155,7 +155,7 @@ def other_value(control: Widget) -> Any:
         return next((word for word, label in zip(raw, options, strict=True) if label not in labels), None)
     if isinstance(value, bool):
         return not value
-    if isinstance(control, NumberInput):
+    if isinstance(value, int | float) or isinstance(control, NumberInput):
         return int(value or 0) + 1
     return "e"
 
