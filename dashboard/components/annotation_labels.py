@@ -9,15 +9,11 @@ import polars as pl
 import streamlit as st
 
 from dashboard import annotation_reading, benchmark_reading
-from dashboard.charts import count_bars as bars
 from dashboard.components import viewport
 from dashboard.components.annotation_words import LABEL_FIGURES, label_figure
-from dashboard.components.benchmark_spread import COUNTED
+from dashboard.components.benchmark_spread import counts_chart
 from dashboard.components.downloads import download_menu
-from dashboard.components.figure import draw_chart
-from dashboard.components.numbers import points, whole
 from dashboard.components.run_detail import text_table
-from dashboard.components.theme import ground
 from dashboard.components.untrusted import plain
 from pipeline.scoring.benchmark_distributions import Spread, spread_of
 from store.records import BenchmarkRecord
@@ -95,22 +91,6 @@ def _spread(made: BenchmarkRecord) -> None:
         return
     st.subheader("How they are spread", anchor=False)
     for spread, place in zip((Spread.COMBINATIONS, Spread.EQUIVALENTS), st.columns(2, gap="medium"), strict=True):
-        counted = spread_of(found, spread)
-        if counted.is_empty():
-            continue
-        counts, of = COUNTED[spread]
-        bins = bars.gathered(counted)
-        with place:
-            draw_chart(
-                bars.count_bars(bins, counts=counts, of=of, ground=ground()),
-                config=bars.CONFIG, key=f"an_{spread.value}_{made.id}", alt=f"{made.name}: {counts}",
-            )  # fmt: skip
-            with st.expander("Data of this chart"):
-                text_table(
-                    bins.select(
-                        pl.col("bin").alias(counts),
-                        pl.col("n").map_elements(whole, return_dtype=pl.String).alias(of),
-                        pl.col("share").map_elements(lambda share: f"{points(share)} %", return_dtype=pl.String),
-                    ),
-                    key=f"an_{spread.value}_data_{made.id}",
-                )
+        if not spread_of(found, spread).is_empty():
+            with place:
+                counts_chart(found, spread, made, prefix="an")

@@ -53,7 +53,7 @@ def show_spread(record: BenchmarkRecord, records: Sequence[BenchmarkRecord]) -> 
         st.caption("Nothing was annotated beyond one label a query, so only the size of the label is spread.")
     for spread, place in zip(known, st.columns(max(len(known), 2), gap="medium"), strict=False):
         with place:
-            _counts(found, spread, record)
+            counts_chart(found, spread, record)
     _lengths(record, found, records)
 
 
@@ -74,14 +74,15 @@ def _elsewhere(record: BenchmarkRecord, records: Sequence[BenchmarkRecord]) -> N
                 )  # fmt: skip
 
 
-def _counts(found: pl.DataFrame, spread: Spread, record: BenchmarkRecord) -> None:
+def counts_chart(found: pl.DataFrame, spread: Spread, record: BenchmarkRecord, prefix: str = "bm") -> None:
+    """One distribution with its data; ``prefix`` keeps the keys of two pages apart."""
     counts, of = COUNTED[spread]
     if record.kind == "skill":
         counts = counts.replace("tools", "skills")
     bins = bars.gathered(spread_of(found, spread))
     draw_chart(
         bars.count_bars(bins, counts=counts, of=of, ground=ground()),
-        config=bars.CONFIG, key=f"bm_{spread.value}_{record.id}", alt=f"{record.name}: {counts}",
+        config=bars.CONFIG, key=f"{prefix}_{spread.value}_{record.id}", alt=f"{record.name}: {counts}",
     )  # fmt: skip
     with st.expander("Data of this chart"):
         text_table(
@@ -90,7 +91,7 @@ def _counts(found: pl.DataFrame, spread: Spread, record: BenchmarkRecord) -> Non
                 pl.col("n").map_elements(whole, return_dtype=pl.String).alias(of),
                 pl.col("share").map_elements(lambda share: f"{points(share)} %", return_dtype=pl.String),
             ),
-            key=f"bm_{spread.value}_data_{record.id}",
+            key=f"{prefix}_{spread.value}_data_{record.id}",
         )
 
 
