@@ -128,9 +128,9 @@ def new_site(tmp_path: Path) -> Callable[..., Served]:
     return lambda database_url="": Served(tmp_path / "home", database_url)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Generator[Browser]:
-    """Chromium without a window."""
+    """Chromium without a window, for one file: while Playwright runs, no other test could start an event loop."""
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=PATIENCE)
