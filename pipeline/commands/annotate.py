@@ -8,29 +8,12 @@ import typer
 
 from pipeline.commands import annotate_batch, annotate_made, annotate_report, output
 from pipeline.commands.annotate_made import command, refuse_taken, say_what, sayer, tell_made
-from pipeline.commands.annotate_options import (
-    Audit,
-    Cap,
-    Depth,
-    Format,
-    Judge,
-    JudgeAudit,
-    JudgeDecompose,
-    JudgeVerify,
-    NewVersion,
-    Out,
-    Pool,
-    PoolPreset,
-    Repeated,
-    Retries,
-    RetryFailed,
-    Verify,
-    choices_of,
-)  # fmt: skip
+from pipeline.commands.annotate_options import Format, NewVersion, Out, RetryFailed, takes_choices
 from pipeline.commands.options import BenchmarkName, Quiet, ReportFormat
 from pipeline.commands.retrieval import stages
 
 if TYPE_CHECKING:
+    from pipeline.jobs.annotations.choices import Choices
     from pipeline.jobs.annotations.following import AnnotationProgress
     from pipeline.jobs.site import Site
     from pipeline.toolex.estimate import StageEstimate
@@ -51,20 +34,10 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="annotate")
 
 
+@takes_choices
 def estimate(
     benchmark: BenchmarkName,
-    judge: Judge = None,
-    judge_decompose: JudgeDecompose = None,
-    judge_verify: JudgeVerify = None,
-    judge_audit: JudgeAudit = None,
-    pool: Pool = None,
-    preset: PoolPreset = None,
-    depth: Depth = None,
-    verify: Verify = None,
-    audit: Audit = None,
-    repeated_tool: Repeated = None,
-    cap: Cap = None,
-    decompose_retries: Retries = None,
+    choices: Choices,
     format: Format = ReportFormat.TABLE,
 ) -> None:
     """Say how many questions an expansion asks and what they cost, before any is asked."""
@@ -73,8 +46,6 @@ def estimate(
     from pipeline.jobs.first_start import prepared_site
     from pipeline.toolex.settings import ToolexSettings
 
-    choices = choices_of(judge, judge_decompose, judge_verify, judge_audit, pool, preset, depth, verify, audit,
-                       repeated_tool, cap, decompose_retries)  # fmt: skip
     site, settings = prepared_site(), choices.over(ToolexSettings())
     found = estimated(site, benchmark, settings)
     notes = pool_notes(site, settings)
@@ -86,21 +57,11 @@ def estimate(
         typer.echo(f"note: {note}")
 
 
+@takes_choices
 def run(
     benchmark: BenchmarkName,
     version: NewVersion,
-    judge: Judge = None,
-    judge_decompose: JudgeDecompose = None,
-    judge_verify: JudgeVerify = None,
-    judge_audit: JudgeAudit = None,
-    pool: Pool = None,
-    preset: PoolPreset = None,
-    depth: Depth = None,
-    verify: Verify = None,
-    audit: Audit = None,
-    repeated_tool: Repeated = None,
-    cap: Cap = None,
-    decompose_retries: Retries = None,
+    choices: Choices,
     budget: Annotated[
         float | None,
         typer.Option("--budget", metavar="USD", min=0, help="The most that it may cost, earlier attempts included."),
@@ -123,8 +84,6 @@ def run(
     from pipeline.jobs.annotations.naming import begin
     from pipeline.jobs.first_start import prepared_site
 
-    choices = choices_of(judge, judge_decompose, judge_verify, judge_audit, pool, preset, depth, verify, audit,
-                       repeated_tool, cap, decompose_retries)  # fmt: skip
     refuse_taken(out)
     site = prepared_site()
     begun = begin(site, benchmark, version, choices, max_cost=budget, max_calls=max_calls)

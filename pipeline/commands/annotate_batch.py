@@ -10,51 +10,24 @@ import typer
 
 from pipeline.commands import output
 from pipeline.commands.annotate_made import command, refuse_taken, say_what, sayer, tell_made
-from pipeline.commands.annotate_options import (
-    Audit,
-    Cap,
-    Depth,
-    Format,
-    Judge,
-    JudgeAudit,
-    JudgeDecompose,
-    JudgeVerify,
-    NewVersion,
-    Out,
-    Pool,
-    PoolPreset,
-    Repeated,
-    Retries,
-    RetryFailed,
-    Verify,
-    choices_of,
-)  # fmt: skip
+from pipeline.commands.annotate_options import Format, NewVersion, Out, RetryFailed, takes_choices
 from pipeline.commands.options import BenchmarkName, Quiet, ReportFormat
 from pipeline.commands.retrieval import stages
 
 if TYPE_CHECKING:
+    from pipeline.jobs.annotations.choices import Choices
     from pipeline.llm.batch_import import ImportReport
 
 #: Lines of an answers file whose problems are printed; ``--format json`` has all.
 _SHOWN = 20
 
 
+@takes_choices
 def export_batch(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where the questions go; more files get numbers.")],
     benchmark: BenchmarkName,
     version: NewVersion,
-    judge: Judge = None,
-    judge_decompose: JudgeDecompose = None,
-    judge_verify: JudgeVerify = None,
-    judge_audit: JudgeAudit = None,
-    pool: Pool = None,
-    preset: PoolPreset = None,
-    depth: Depth = None,
-    verify: Verify = None,
-    audit: Audit = None,
-    repeated_tool: Repeated = None,
-    cap: Cap = None,
-    decompose_retries: Retries = None,
+    choices: Choices,
     retry_failed: RetryFailed = False,
     out: Out = None,
     format: Format = ReportFormat.TABLE,
@@ -68,8 +41,6 @@ def export_batch(
     from pipeline.jobs.annotations.naming import begin
     from pipeline.jobs.first_start import prepared_site
 
-    choices = choices_of(judge, judge_decompose, judge_verify, judge_audit, pool, preset, depth, verify, audit,
-                       repeated_tool, cap, decompose_retries)  # fmt: skip
     refuse_taken(out)
     output.require_place(file, "FILE")
     site = prepared_site()

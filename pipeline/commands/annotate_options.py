@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from pipeline.commands.options import ReportFormat
-
-if TYPE_CHECKING:
-    from pipeline.jobs.annotations.choices import Choices
 
 
 def _folder(text: str) -> Path:
@@ -25,44 +25,6 @@ def _folder(text: str) -> Path:
 NewVersion = Annotated[
     str, typer.Option("--version", metavar="V", help="The version to make; the same one goes on where it stopped.")
 ]
-Judge = Annotated[
-    str | None,
-    typer.Option("--judge", metavar="MODEL", help="Language model of all three stages, as provider/model."),
-]
-JudgeDecompose = Annotated[
-    str | None, typer.Option("--judge-decompose", metavar="MODEL", help="Who splits queries into sub-queries.")
-]
-JudgeVerify = Annotated[
-    str | None, typer.Option("--judge-verify", metavar="MODEL", help="Who verifies candidates of a sub-query.")
-]
-JudgeAudit = Annotated[
-    str | None, typer.Option("--judge-audit", metavar="MODEL", help="Who audits combinations of a query.")
-]
-Pool = Annotated[
-    list[str] | None,
-    typer.Option("--pool", metavar="M", help="A retriever that candidates come from; repeat for several."),
-]
-PoolPreset = Annotated[
-    str | None, typer.Option("--preset", metavar="card|paper", help="How the retrievers encode (default: card).")
-]
-Depth = Annotated[int | None, typer.Option("--depth", min=1, help="Results of each retriever (default: 20).")]
-Verify = Annotated[
-    str | None,
-    typer.Option("--verify", metavar="both|function_only", help="Must a tool's inputs be supplied (both) or not."),
-]
-Audit = Annotated[
-    str | None,
-    typer.Option("--audit", metavar="both|coverage", help="Must dependencies be consistent (both) or not."),
-]
-Repeated = Annotated[
-    str | None,
-    typer.Option("--repeated-tool", metavar="drop|collapse", help="What a tool that serves two sub-queries makes."),
-]
-Cap = Annotated[int | None, typer.Option("--cap", min=1, help="Combinations audited for a query (default: 100).")]
-Retries = Annotated[
-    int | None,
-    typer.Option("--decompose-retries", min=0, help="Draws after a split that does not fit the tools (default: 3)."),
-]
 RetryFailed = Annotated[
     bool, typer.Option("--retry-failed", help="Ask once more what is recorded as failed, and nothing else again.")
 ]
@@ -73,26 +35,74 @@ Out = Annotated[
     ),
 ]
 Format = Annotated[ReportFormat, typer.Option("--format", help="How to print the result.")]
+#: The options that say an expansion's settings, by their name in ``Choices``.
+_SETTINGS: dict[str, Any] = {
+    "judge": Annotated[
+        str | None,
+        typer.Option("--judge", metavar="MODEL", help="Language model of all three stages, as provider/model."),
+    ],
+    "decompose_judge": Annotated[
+        str | None, typer.Option("--judge-decompose", metavar="MODEL", help="Who splits queries into sub-queries.")
+    ],
+    "verify_judge": Annotated[
+        str | None, typer.Option("--judge-verify", metavar="MODEL", help="Who verifies candidates of a sub-query.")
+    ],
+    "audit_judge": Annotated[
+        str | None, typer.Option("--judge-audit", metavar="MODEL", help="Who audits combinations of a query.")
+    ],
+    "pool": Annotated[
+        list[str] | None,
+        typer.Option("--pool", metavar="M", help="A retriever that candidates come from; repeat for several."),
+    ],
+    "preset": Annotated[
+        str | None, typer.Option("--preset", metavar="card|paper", help="How the retrievers encode (default: card).")
+    ],
+    "depth": Annotated[int | None, typer.Option("--depth", min=1, help="Results of each retriever (default: 20).")],
+    "verify": Annotated[
+        str | None,
+        typer.Option("--verify", metavar="both|function_only", help="Must a tool's inputs be supplied (both) or not."),
+    ],
+    "audit": Annotated[
+        str | None,
+        typer.Option("--audit", metavar="both|coverage", help="Must dependencies be consistent (both) or not."),
+    ],
+    "repeated_tool": Annotated[
+        str | None,
+        typer.Option("--repeated-tool", metavar="drop|collapse", help="What a tool that serves two sub-queries makes."),
+    ],
+    "cap": Annotated[int | None, typer.Option("--cap", min=1, help="Combinations audited for a query (default: 100).")],
+    "decompose_retries": Annotated[
+        int | None,
+        typer.Option(
+            "--decompose-retries", min=0, help="Draws after a split that does not fit the tools (default: 3)."
+        ),
+    ],
+}
 
 
-def choices_of(
-    judge: str | None,
-    decompose: str | None,
-    verify_judge: str | None,
-    audit_judge: str | None,
-    pool: list[str] | None,
-    preset: str | None,
-    depth: int | None,
-    verify: str | None,
-    audit: str | None,
-    repeated_tool: str | None,
-    cap: int | None,
-    decompose_retries: int | None,
-) -> Choices:
-    """What was said of the settings."""
-    from pipeline.jobs.annotations.choices import Choices
+def takes_choices(verb: Callable[..., None]) -> Callable[..., None]:
+    """Let the command line give a verb's parameter ``choices`` as one option a setting."""
+    hints = get_type_hints(verb, localns={"Choices": object}, include_extras=True)
+    parameters = []
+    for parameter in inspect.signature(verb).parameters.values():
+        if parameter.name == "choices":
+            parameters += [_keyword(name, option, None) for name, option in _SETTINGS.items()]
+        else:
+            parameters.append(_keyword(parameter.name, hints[parameter.name], parameter.default))
 
-    return Choices(
-        judge, decompose, verify_judge, audit_judge, tuple(pool) if pool else None, preset, depth, verify, audit,
-        repeated_tool, cap, decompose_retries,
-    )  # fmt: skip
+    @functools.wraps(verb)
+    def from_options(**said: Any) -> None:
+        from pipeline.jobs.annotations.choices import Choices
+
+        chosen = {name: said.pop(name) for name in _SETTINGS}
+        chosen["pool"] = tuple(chosen["pool"]) if chosen["pool"] else None
+        verb(choices=Choices(**chosen), **said)
+
+    # The command line reads these two.
+    from_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    from_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return from_options
+
+
+def _keyword(name: str, annotation: object, default: object) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
