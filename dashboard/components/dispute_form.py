@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard.charts.layout import shortened
 from dashboard.components.failures import show
-from dashboard.components.query_view import OpenQuery
+from dashboard.components.open_query import OpenQuery
 from dashboard.components.untrusted import plain
 from dashboard.current_site import the_site
 from pipeline.benchmark import Benchmark

@@ -80,7 +80,7 @@ def choose_filters(record: BenchmarkRecord, table: pl.DataFrame, runs: Sequence[
     left, middle, right = st.columns(3)
     sizes = [ANY, *(str(size) for size in table["tools"].unique().sort())]
     with left:
-        tools = permalinks.select("Tools in the label", sizes, PREFIX + "tools", ANY)
+        tools = permalinks.select(f"{record.kind.capitalize()}s in the label", sizes, PREFIX + "tools", ANY)
     with middle:
         combinations = permalinks.select(
             "Valid combinations", [word for word in _BUCKETS if word != "none"], PREFIX + "combinations", ANY
@@ -170,15 +170,15 @@ def found(version: Content, search: Search) -> pl.DataFrame:
     return table
 
 
-def shown_columns(rows: pl.DataFrame, search: Search, domains: int) -> pl.DataFrame:
+def shown_columns(rows: pl.DataFrame, search: Search, record: BenchmarkRecord) -> pl.DataFrame:
     """The rows as texts."""
     columns: dict[str, list[str]] = {
         "Query": [text or query_id for query_id, text in rows.select("query_id", "text").iter_rows()]
     }
-    if domains > 1:
+    if len(record.domains) > 1:
         columns["Domain"] = rows["domain"].to_list()
     columns |= {
-        "Tools": [whole(n) for n in rows["tools"]],
+        f"{record.kind.capitalize()}s": [whole(n) for n in rows["tools"]],
         "Combinations": [whole(n) for n in rows["combinations"]],
         "Equivalents": [whole(n) for n in rows["equivalents"]],
     }
@@ -195,15 +195,15 @@ def shown_columns(rows: pl.DataFrame, search: Search, domains: int) -> pl.DataFr
     return pl.DataFrame(columns)
 
 
-def list_sentence(total: int, rows: pl.DataFrame, search: Search) -> str:
+def list_sentence(rows: pl.DataFrame, search: Search, record: BenchmarkRecord) -> str:
     """What the list holds, in one line of our Markdown."""
-    parts = [f"**{whole(rows.height)} of {whole(total)} queries.**"]
+    parts = [f"**{whole(rows.height)} of {whole(record.queries)} queries.**"]
     if search.runs:
         first = plain(search.runs[0].name)
         if search.missed:
             parts.append(
-                f"In each, {first} has no ground-truth tool in its top {search.k} but a valid equivalent: one label "
-                "counts it as a failure."
+                f"In each, {first} has no ground-truth {record.kind} in its top {search.k} but a valid equivalent: one "
+                "label counts it as a failure."
             )
         if len(search.runs) > 1:
             second = plain(search.runs[1].name)
@@ -220,7 +220,7 @@ def list_sentence(total: int, rows: pl.DataFrame, search: Search) -> str:
 
 #: Pixels; names of runs are above the table, so that no name can push the figures out of sight.
 _WIDTHS = {
-    "Domain": 96, "Tools": 58, "Combinations": 106, "Equivalents": 96, "Old": 58, "New": 58, "Lift": 62,
+    "Domain": 96, "Tools": 58, "Skills": 58, "Combinations": 106, "Equivalents": 96, "Old": 58, "New": 58, "Lift": 62,
     "Label at": 76, "Equivalent at": 106, "Second, new": 96, "Difference": 88,
 }  # fmt: skip
 #: What a wide and a narrow page leave for the table without its boxes.
@@ -233,7 +233,7 @@ def column_widths(columns: Sequence[str], *, narrow: bool) -> dict[str, int]:
     return {"Query": _NARROW if narrow else max(_LEAST, _ROOM - sum(others.values())), **others}
 
 
-def _help(column: str, search: Search) -> str | None:
+def _help(column: str, search: Search, kind: str) -> str | None:
     if not search.runs:
         return None
     first = search.runs[0].name
@@ -241,7 +241,7 @@ def _help(column: str, search: Search) -> str | None:
         "Old": f"{search.figure} of {first} against the one label.",
         "New": f"{search.figure} of {first} against every valid answer.",
         "Lift": "New minus old.",
-        "Label at": f"Best rank of a ground-truth tool under {first}.",
+        "Label at": f"Best rank of a ground-truth {kind} under {first}.",
         "Equivalent at": f"Best rank of an equivalent under {first}.",
         "Difference": "Second minus first, under new labels.",
     }
@@ -251,13 +251,13 @@ def _help(column: str, search: Search) -> str | None:
     return None if text is None else plain(text)
 
 
-def query_list(rows: pl.DataFrame, search: Search, domains: int) -> str | None:
+def query_list(rows: pl.DataFrame, search: Search, record: BenchmarkRecord) -> str | None:
     """The table with its pages; returns the id of the query that was just chosen."""
     pages = max(1, -(-rows.height // PAGE_ROWS))
     place = st.container()
     page = permalinks.page_number(pages, PREFIX + "page")
     part = rows.slice((page - 1) * PAGE_ROWS, PAGE_ROWS)
-    shown = shown_columns(part, search, domains)
+    shown = shown_columns(part, search, record)
     narrow = viewport.is_narrow()
     if narrow:
         # The figures come right after the query, in reach without scrolling.
@@ -269,7 +269,7 @@ def query_list(rows: pl.DataFrame, search: Search, domains: int) -> str | None:
             name,
             alignment="left" if name in {"Query", "Domain"} else "right",
             width=widths[name],
-            help=_help(name, search),
+            help=_help(name, search, record.kind),
         )
         for name in shown.columns
     }

@@ -2,98 +2,38 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import polars as pl
 import streamlit as st
 
 from dashboard.charts.found_steps import CONFIG, Steps, found_steps
-from dashboard.charts.layout import shortened, told_apart
+from dashboard.charts.layout import shortened
 from dashboard.components import permalinks, viewport
 from dashboard.components.document_view import side_by_side
 from dashboard.components.figure import draw_chart
+from dashboard.components.kind_words import counted
 from dashboard.components.numbers import NONE, points, whole
+from dashboard.components.open_query import OpenQuery
+from dashboard.components.query_tables import (
+    ROLES,
+    VERDICTS,
+    combinations_table,
+    decided,
+    equivalents_table,
+    ranks_table,
+    results_table,
+    winners_table,
+)
 from dashboard.components.run_detail import text_table
 from dashboard.components.theme import ground
 from dashboard.components.untrusted import plain
 from dashboard.query_reading import ReadRun
 from pipeline.scoring.compiled import EquivalentsBasis
-from pipeline.scoring.query_card import QueryCard, Role
+from pipeline.scoring.query_card import Role
 
 PREFIX = "q_"
 _TITLE = 150
-_HEAD = 24
-
-ROLES = {
-    Role.GROUND_TRUTH.value: "ground truth",
-    Role.EQUIVALENT.value: "equivalent",
-    Role.IN_COMBINATION.value: "in a valid combination",
-    Role.REJECTED.value: "judged, not valid",
-    Role.UNJUDGED.value: "not judged",
-}
-_MARKS = {
-    Role.GROUND_TRUTH.value: "●",
-    Role.EQUIVALENT.value: "○",
-    Role.IN_COMBINATION.value: "◌",
-    Role.REJECTED.value: "×",
-    Role.UNJUDGED.value: "",
-}
-_VERDICTS = {"valid": "valid", "invalid": "not valid", "unsure": "unsure"}
-_ORIGINS = {
-    "ground_truth": "the label",
-    "judged": "a judge",
-    "rule": "a rule",
-    "human": "a person",
-    "executed": "a call",
-}
-_YES = {True: "yes", False: "no", None: NONE}
-
-
-@dataclass(frozen=True, eq=False)
-class OpenQuery:
-    """A query that is being looked at.
-
-    Attributes:
-        names: tool id → what it is called here: its name, with the id where two share one.
-        heads: run id → its name as the head of a column, short enough to leave room for the figures.
-        ranks: run id → tool id → rank, for the tools of the labels.
-    """
-
-    card: QueryCard
-    runs: tuple[ReadRun, ...]
-    names: Mapping[str, str]
-    ranks: Mapping[str, Mapping[str, int]]
-    heads: Mapping[str, str]
-
-    def rank(self, run: ReadRun, tool: str) -> str:
-        """The rank as text."""
-        found = self.ranks.get(run.id, {}).get(tool)
-        return NONE if found is None else str(found)
-
-    def listed(self, tools: Sequence[str]) -> str:
-        """The names of a combination's tools."""
-        return " + ".join(self.names.get(tool, tool) for tool in tools)
-
-
-def opened(card: QueryCard, runs: Sequence[ReadRun]) -> OpenQuery:
-    """Names and ranks looked up once."""
-    pairs = card.tools.select("tool_id", "name").rows()
-    counts = Counter(name for _, name in pairs)
-    names = {tool: tool if not name else name if counts[name] == 1 else f"{name} ({tool})" for tool, name in pairs}
-    ranks: dict[str, dict[str, int]] = {run.id: {} for run in runs}
-    for run_id, tool, rank in card.ranks.drop_nulls("rank").select("run", "tool_id", "rank").iter_rows():
-        ranks[run_id][tool] = rank
-    return OpenQuery(card, tuple(runs), names, ranks, column_heads(runs))
-
-
-def column_heads(runs: Sequence[ReadRun]) -> dict[str, str]:
-    """Run id → its name cut to the width of a column; no two are equal, or one column would take another's place."""
-    heads = told_apart([run.name for run in runs], _HEAD)
-    if len(set(heads)) < len(heads):
-        heads = [f"{place}: {head}" for place, head in enumerate(heads, start=1)]
-    return dict(zip((run.id for run in runs), heads, strict=True))
 
 
 def show_query(query: OpenQuery, disputes: Callable[[], None] | None = None) -> None:
@@ -103,7 +43,7 @@ def show_query(query: OpenQuery, disputes: Callable[[], None] | None = None) -> 
         query: what is open.
         disputes: draws, below the verdicts, what is disputed of them.
     """
-    heading(query.card)
+    heading(query)
     if query.runs:
         outcome(query)
     needs(query)
@@ -114,8 +54,9 @@ def show_query(query: OpenQuery, disputes: Callable[[], None] | None = None) -> 
         first_results(query)
 
 
-def heading(card: QueryCard) -> None:
+def heading(query: OpenQuery) -> None:
     """The query's text, its instruction and what its labels hold."""
+    card = query.card
     with st.container(gap="xxsmall"):
         st.title(plain(shortened(card.text or card.query_id, _TITLE)), anchor=False)
         valid = card.combinations["combination"].count()
@@ -123,9 +64,9 @@ def heading(card: QueryCard) -> None:
         counts = [
             card.query_id,
             *(part for part in (card.domain, card.source) if part),
-            f"{_counted(len(card.ground_truth), 'tool')} in the label",
-            _counted(valid, "valid combination"),
-            _counted(equivalents, "equivalent"),
+            f"{counted(len(card.ground_truth), query.kind)} in the label",
+            counted(valid, "valid combination"),
+            counted(equivalents, "equivalent"),
         ]
         st.caption(plain(" · ".join(counts)))
     if len(card.text) > _TITLE:
@@ -148,14 +89,16 @@ def outcome(query: OpenQuery) -> None:
             found_steps(drawn, card.k, ground(), narrow=viewport.is_narrow()),
             config=CONFIG, key="q_steps", alt="Equivalents found by rank, one line a run",
         )  # fmt: skip
-        st.caption("Each dot is an equivalent, each diamond a ground-truth tool, at the rank where the run has it.")
-    with st.expander("Data of this chart, and every judged tool"):
-        text_table(ranks_table(query), label="Rank of every labelled tool under every run", key="q_ranks")
+        st.caption(
+            f"Each dot is an equivalent, each diamond a ground-truth {query.kind}, at the rank where the run has it."
+        )
+    with st.expander(f"Data of this chart, and every judged {query.kind}"):
+        text_table(ranks_table(query), label=f"Rank of every labelled {query.kind} under every run", key="q_ranks")
 
 
 def finding(query: OpenQuery, run: ReadRun) -> str:
     """What the run does with this query, in one sentence of our Markdown."""
-    card, name = query.card, plain(run.name)
+    card, kind, name = query.card, query.kind, plain(run.name)
     steps = card.steps.filter(pl.col("run") == run.id)
     truth, equivalent = _best(steps, Role.GROUND_TRUTH), _best(steps, Role.EQUIVALENT)
     ndcg = card.winners.filter((pl.col("run") == run.id) & (pl.col("metric") == "NDCG"))
@@ -163,17 +106,17 @@ def finding(query: OpenQuery, run: ReadRun) -> str:
     hit, near = _within(truth, card.k), _within(equivalent, card.k)
     if near and not hit:
         return (
-            f"**{name} ranks an equivalent at {equivalent} and no ground-truth tool in its top {card.k}**: one label "
+            f"**{name} ranks an equivalent at {equivalent} and no ground-truth {kind} in its top {card.k}**: one label "
             f"scores it {points(old)}, every valid answer {points(new)} (NDCG@{card.k})."
         )
     if new > old:
         return (
             f"**Every valid answer lifts {name} from {points(old)} to {points(new)}** (NDCG@{card.k}): its best "
-            f"ground-truth tool is at {truth or NONE}, its best equivalent at {equivalent or NONE}."
+            f"ground-truth {kind} is at {truth or NONE}, its best equivalent at {equivalent or NONE}."
         )
     if hit:
-        return f"**{name} has a ground-truth tool at {truth}**; equivalents add nothing to its {points(old)} here."
-    return f"**{name} has neither a ground-truth tool nor an equivalent in its top {card.k}.**"
+        return f"**{name} has a ground-truth {kind} at {truth}**; equivalents add nothing to its {points(old)} here."
+    return f"**{name} has neither a ground-truth {kind} nor an equivalent in its top {card.k}.**"
 
 
 def _best(steps: pl.DataFrame, role: Role) -> int | None:
@@ -183,25 +126,6 @@ def _best(steps: pl.DataFrame, role: Role) -> int | None:
 
 def _within(rank: object, k: int) -> bool:
     return isinstance(rank, int) and rank <= k
-
-
-def winners_table(query: OpenQuery) -> pl.DataFrame:
-    """Each run's metrics, old and new, with the combination that wins."""
-    rows = []
-    for run in query.runs:
-        for row in query.card.winners.filter(pl.col("run") == run.id).iter_rows(named=True):
-            number = row["combination"]
-            rows.append(
-                {
-                    "Run": query.heads[run.id],
-                    "Metric": f"{row['metric']}@{query.card.k}",
-                    "Old": points(row["old"]),
-                    "New": points(row["new"]),
-                    "Lift": points(row["new"] - row["old"], signed=True),
-                    "Best combination": f"{'label' if number == 0 else number}: {query.listed(row['tool_ids'])}",
-                }
-            )
-    return pl.DataFrame(rows)
 
 
 def step_lines(query: OpenQuery) -> list[Steps]:
@@ -217,29 +141,16 @@ def step_lines(query: OpenQuery) -> list[Steps]:
     return lines
 
 
-def ranks_table(query: OpenQuery) -> pl.DataFrame:
-    """Every tool of a label with its rank under every run."""
-    tools = query.card.tools.filter(pl.col("role") != Role.UNJUDGED.value)
-    return pl.DataFrame(
-        {
-            "Tool": [query.names[tool] for tool in tools["tool_id"]],
-            "Id": tools["tool_id"],
-            "What it is": [ROLES[role] for role in tools["role"]],
-            **{query.heads[run.id]: [query.rank(run, tool) for tool in tools["tool_id"]] for run in query.runs},
-        }
-    )
-
-
 def needs(query: OpenQuery) -> None:
     """Each sub-query's equivalents, and the documentation of one of them beside the ground truth's."""
     card = query.card
     st.subheader("What counts as an answer, and why", anchor=False)
     verified = card.basis is EquivalentsBasis.VERIFIED
     st.caption(
-        "Equivalents were judged one by one against the need that the ground-truth tool meets."
+        f"Equivalents were judged one by one against the need that the ground-truth {query.kind} meets."
         if verified
-        else "This benchmark has no verdicts on single tools: equivalents are what its valid combinations hold beyond "
-        "the label."
+        else f"This benchmark has no verdicts on single {query.kind}s: equivalents are what its valid combinations "
+        "hold beyond the label."
     )
     place = 0
     if card.subqueries.height > 1:
@@ -262,34 +173,33 @@ def needs(query: OpenQuery) -> None:
         judged = card.equivalents.filter(pl.col("position") == need["position"])
         others = [tool for tool in judged["tool_id"] if tool != truth]
         if others:
-            text_table(
-                equivalents_table(query, judged),
-                key="q_equivalents",
-                label="Tools judged for this need",
-                widths={"Tool": 200, "Reason": 520},
-            )
+            judged_tables(query, judged)
     else:
         others = card.tools.filter(role=Role.EQUIVALENT.value)["tool_id"].to_list()
         judged = card.equivalents.clear()
     documents(query, truth, list(dict.fromkeys(others)), judged)
 
 
-def equivalents_table(query: OpenQuery, judged: pl.DataFrame) -> pl.DataFrame:
-    """The tools judged for one need, with verdict, judge, reason and ranks."""
-    return pl.DataFrame(
-        {
-            "Tool": [query.names.get(tool, tool) for tool in judged["tool_id"]],
-            "Verdict": [_VERDICTS.get(word, word) for word in judged["verdict"]],
-            **{query.heads[run.id]: [query.rank(run, tool) for tool in judged["tool_id"]] for run in query.runs},
-            "Decided by": [_decided(*row) for row in judged.select("origin", "judge").iter_rows()],
-            "Reason": judged["reason"].fill_null(""),
-        }
-    )
-
-
-def _decided(origin: str | None, judge: str | None) -> str:
-    said = _ORIGINS.get(origin or "", origin or "")
-    return ": ".join(part for part in (said, judge if judge and origin != "ground_truth" else "") if part)
+def judged_tables(query: OpenQuery, judged: pl.DataFrame) -> None:
+    """What is valid for one need in a table, and below it, to be opened, what is not."""
+    is_valid = pl.col("verdict") == "valid"
+    valid, others = judged.filter(is_valid), judged.filter(~is_valid)
+    widths = {query.kind.capitalize(): 200, "Reason": 520}
+    if not valid.is_empty():
+        text_table(
+            equivalents_table(query, valid),
+            key="q_equivalents",
+            label=f"Valid {query.kind}s for this need",
+            widths=widths,
+        )
+    if not others.is_empty():
+        with st.expander(f"Judged and not valid: {whole(others.height)}"):
+            text_table(
+                equivalents_table(query, others),
+                key="q_not_valid",
+                label=f"{query.kind.capitalize()}s judged and not valid for this need",
+                widths=widths,
+            )
 
 
 def documents(query: OpenQuery, truth: str, others: Sequence[str], judged: pl.DataFrame) -> None:
@@ -304,7 +214,7 @@ def documents(query: OpenQuery, truth: str, others: Sequence[str], judged: pl.Da
 
     def described(tool: str) -> str:
         row = verdicts.get(tool)
-        said = _VERDICTS.get(row["verdict"], row["verdict"]) if row else ROLES[roles[tool]]
+        said = VERDICTS.get(row["verdict"], row["verdict"]) if row else ROLES[roles[tool]]
         return f"{query.names.get(tool, tool)} · {said}"
 
     other = permalinks.described_select(
@@ -312,7 +222,7 @@ def documents(query: OpenQuery, truth: str, others: Sequence[str], judged: pl.Da
     )
     row = verdicts.get(other)
     if row is not None:
-        said = f"{_VERDICTS.get(row['verdict'], row['verdict'])}, decided by {_decided(row['origin'], row['judge'])}"
+        said = f"{VERDICTS.get(row['verdict'], row['verdict'])}, decided by {decided(row['origin'], row['judge'])}"
         st.text(f"{said[:1].upper()}{said[1:]}. {row['reason'] or ''}".strip())
     side_by_side(
         (query.names.get(truth, truth), f"ground truth · {truth}", texts.get(truth) or ""),
@@ -322,54 +232,26 @@ def documents(query: OpenQuery, truth: str, others: Sequence[str], judged: pl.Da
 
 
 def combinations(query: OpenQuery) -> None:
-    """All combinations in RRF order, the invalid ones last."""
-    card = query.card
-    failed = card.combinations["combination"].null_count()
+    """The valid combinations in RRF order, and below them, to be opened, those that did not pass."""
+    rows = query.card.combinations
+    passed = rows.filter(pl.col("combination").is_not_null())
+    failed = rows.filter(pl.col("combination").is_null())
     st.subheader("Combinations", anchor=False)
-    valid = card.combinations.height - failed
     said = (
         "The label is the only valid one."
-        if valid == 1
-        else f"{_counted(valid, 'valid one')}, the label first, then by RRF score: the sum of 1 / (60 + rank) over its "
-        "tools, each ranked for its own need."
+        if passed.height == 1
+        else f"{counted(passed.height, 'valid one')}, the label first, then by RRF score: the sum of 1 / (60 + rank) "
+        f"over its {query.kind}s, each ranked for its own need."
     )
-    if failed:
-        said += f" {whole(failed)} more did not pass and {'counts' if failed == 1 else 'count'} for nothing."
     if query.runs:
-        said += " Columns of runs say where they rank the combination's tools."
+        said += f" Columns of runs say where they rank the combination's {query.kind}s."
     st.caption(said)
-    text_table(combinations_table(query), key="q_combinations", label="Combinations")
-
-
-def combinations_table(query: OpenQuery) -> pl.DataFrame:
-    """One row a combination."""
-    rows = query.card.combinations
-    wins: dict[int, list[str]] = {}
-    for run in query.runs:
-        won = query.card.winners.filter(pl.col("run") == run.id)
-        for number in won["combination"].unique(maintain_order=True):
-            metrics = ", ".join(won.filter(pl.col("combination") == number)["metric"])
-            wins.setdefault(number, []).append(f"{query.heads[run.id]}: {metrics}" if len(query.runs) > 1 else metrics)
-    columns: dict[str, list[str]] = {
-        "#": ["label" if n == 0 else NONE if n is None else str(n) for n in rows["combination"]],
-        "Tools": [query.listed(tools) for tools in rows["tool_ids"]],
-        "Verdict": [_VERDICTS.get(word or "", word or "") for word in rows["verdict"]],
-    }
-    for run in query.runs:
-        columns[query.heads[run.id]] = [
-            ", ".join(query.rank(run, tool) for tool in tools) for tools in rows["tool_ids"]
-        ]
-    if query.runs:
-        columns["Best for"] = ["; ".join(wins.get(n, [])) for n in rows["combination"]]
-    optional = {
-        "RRF": [NONE if score is None else f"{score:.4f}" for score in rows["rrf_score"]],
-        "Covers the query": [_YES[flag] for flag in rows["coverage"]],
-        "Fits together": [_YES[flag] for flag in rows["dependency_consistent"]],
-        "Judge": rows["judge"].fill_null("").to_list(),
-        "Reason": rows["reason"].fill_null("").to_list(),
-    }
-    columns |= {name: texts for name, texts in optional.items() if any(text not in ("", NONE) for text in texts)}
-    return pl.DataFrame(columns)
+    text_table(combinations_table(query, passed), key="q_combinations", label="Valid combinations")
+    if not failed.is_empty():
+        with st.expander(f"{whole(failed.height)} did not pass"):
+            text_table(
+                combinations_table(query, failed), key="q_failed_combinations", label="Combinations that did not pass"
+            )
 
 
 def first_results(query: OpenQuery) -> None:
@@ -378,22 +260,6 @@ def first_results(query: OpenQuery) -> None:
     st.subheader(f"First {card.k} results" if card.k > 1 else "First result", anchor=False)
     text_table(results_table(query), key="q_results", label=f"First {card.k} results of every run")
     st.caption(
-        "● ground truth, ○ equivalent, ◌ another tool of a valid combination, × judged and not valid; unmarked: nobody "
-        "judged it for this query, and it counts as wrong."
+        f"● ground truth, ○ equivalent, ◌ another {query.kind} of a valid combination, × judged and not valid; "
+        "unmarked: nobody judged it for this query, and it counts as wrong."
     )
-
-
-def results_table(query: OpenQuery) -> pl.DataFrame:
-    """One row a rank, one column a run; the mark says what the tool is to the query."""
-    columns: dict[str, list[str]] = {"Rank": [str(rank) for rank in range(1, query.card.k + 1)]}
-    for run in query.runs:
-        cells = [""] * query.card.k
-        rows = query.card.lists.filter(pl.col("run") == run.id)
-        for rank, tool, role in rows.select("rank", "tool_id", "role").iter_rows():
-            cells[rank - 1] = f"{_MARKS[role]} {query.names.get(tool, tool)}".strip()
-        columns[query.heads[run.id]] = cells
-    return pl.DataFrame(columns)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{whole(count)} {what}" if count == 1 else f"{whole(count)} {what}s"

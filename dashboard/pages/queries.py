@@ -16,6 +16,7 @@ from dashboard.components.dispute_form import show_disputes
 from dashboard.components.empty import no_benchmarks
 from dashboard.components.failures import show, shown_errors
 from dashboard.components.numbers import whole
+from dashboard.components.open_query import opened
 from dashboard.components.query_list import (
     PREFIX,
     QUERY,
@@ -27,7 +28,7 @@ from dashboard.components.query_list import (
     list_sentence,
     query_list,
 )
-from dashboard.components.query_view import opened, show_query
+from dashboard.components.query_view import show_query
 from dashboard.components.run_choice import choose_runs
 from dashboard.components.untrusted import plain
 from dashboard.query_reading import Content, ReadRun
@@ -80,7 +81,7 @@ def open_one(record: BenchmarkRecord, version: Content, query_id: str, runs: Seq
     except BenchmarkError as error:
         show(str(error))
         return
-    query = opened(card, runs)
+    query = opened(card, record.kind, runs)
     show_query(query, partial(show_disputes, record, version.benchmark, query))
 
 
@@ -119,12 +120,12 @@ def page() -> None:
     top.title("Which queries, and what counts as their answer?", anchor=False)
     if not search.runs and not query_reading.offered_runs(record, [], None):
         st.caption("No run with a ranking is published on this benchmark yet: the list shows its labels alone.")
-    st.markdown(list_sentence(version.queries.height, rows, search))
+    st.markdown(list_sentence(rows, search, record))
     if rows.is_empty():
         st.info("No query passes. Every query is still there:")
         st.button("Show every query again", on_click=permalinks.reset(cleared(record)), key="q_clear_all")
         return
-    chosen = query_list(rows, search, len(record.domains))
+    chosen = query_list(rows, search, record)
     if chosen is not None:
         st.query_params[QUERY] = chosen
         st.rerun()
