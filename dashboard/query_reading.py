@@ -1,6 +1,6 @@
 """What the pages on single queries read: labels kept by benchmark version, runs by the hash of what is stored of them.
 
-No frame is ever hashed. A ranking is scanned for one query at a time; only the draw of random tools reads it whole,
+No frame is ever hashed. A ranking is scanned for one query at a time; only the draw of random items reads it whole,
 once a run.
 """
 
@@ -145,11 +145,11 @@ def card(version: Content, query_id: str, chosen: Sequence[ReadRun], k: int) -> 
 
 
 def negatives(version: Content, run: ReadRun) -> npt.NDArray[np.int32]:
-    """The rank of one random non-relevant tool a query; see ``equivalent_ranks.negative_ranks``."""
+    """The rank of one random non-relevant item a query; see ``equivalent_ranks.negative_ranks``."""
     return _negatives(version.benchmark.content_hash, run.ranking, version)
 
 
-@st.cache_resource(max_entries=256, show_spinner="Drawing random tools from the ranking")
+@st.cache_resource(max_entries=256, show_spinner="Drawing at random from the ranking")
 def _negatives(content_hash: str, artifact: str, _version: Content) -> npt.NDArray[np.int32]:
     del content_hash
     ranked = run_of_frame(the_site().artifacts.get_frame(artifact), _version.compiled.target)

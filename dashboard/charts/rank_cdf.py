@@ -1,4 +1,4 @@
-"""How high runs rank the label, the best equivalent and a random tool: one panel a run, all on one scale."""
+"""How high runs rank the label, the best equivalent and a random item: one panel a run, all on one scale."""
 
 from __future__ import annotations
 
@@ -22,12 +22,10 @@ _GAP = 6.5
 #: A curve over less than this share of a panel's queries is drawn thin and says over how many.
 _FEW = 0.5
 
-#: Target → words, the same in every panel.
-NAMES = {
-    "equivalent": "best equivalent",
-    "truth": "ground truth",
-    "negative": "random tool",
-}
+
+def names(kind: str) -> dict[str, str]:
+    """Target → words, the same in every panel; a random one is of the benchmark's kind, ``tool`` or ``skill``."""
+    return {"equivalent": "best equivalent", "truth": "ground truth", "negative": f"random {kind}"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,18 +41,19 @@ class Panel:
     curves: pl.DataFrame
 
 
-def rank_cdf(panels: Sequence[Panel], k: int, ground: Ground, *, narrow: bool = False) -> go.Figure:
+def rank_cdf(panels: Sequence[Panel], k: int, ground: Ground, *, kind: str, narrow: bool = False) -> go.Figure:
     """Draw the panels.
 
     Args:
         panels: one a run, at least one.
         k: the cutoff that a dotted line marks.
         ground: the theme.
+        kind: what is retrieved: ``tool`` or ``skill``.
         narrow: one panel under the other, shorter words.
     """
     from plotly.subplots import make_subplots
 
-    shades = colours(ground)
+    shades, said = colours(ground), names(kind)
     across = 1 if narrow else min(len(panels), 3)
     down = ceil(len(panels) / across)
     figure = make_subplots(
@@ -86,7 +85,7 @@ def rank_cdf(panels: Sequence[Panel], k: int, ground: Ground, *, narrow: bool = 
             curve = panel.curves.filter(pl.col("target") == target).sort("rank")
             if curve.is_empty():
                 continue
-            words = NAMES[target]
+            words = said[target]
             shares = (100 * curve["fraction"]).to_list()
             few = curve["n"][0] < _FEW * most
             figure.add_scatter(
@@ -96,8 +95,7 @@ def rank_cdf(panels: Sequence[Panel], k: int, ground: Ground, *, narrow: bool = 
                 line={"color": paint, "dash": dash, "width": 1.0 if few else width},
                 opacity=0.6 if few else 1.0,
                 hovertext=[
-                    f"{escaped(panel.name)}, {NAMES[target]}: {points(fraction)} % in the top {rank} "
-                    f"({queries} of {n} queries)"
+                    f"{escaped(panel.name)}, {words}: {points(fraction)} % in the top {rank} ({queries} of {n} queries)"
                     for rank, fraction, queries, n in curve.select("rank", "fraction", "queries", "n").iter_rows()
                 ],
                 hoverinfo="text",

@@ -74,7 +74,7 @@ def versions_table(versions: Sequence[BenchmarkRecord]) -> pl.DataFrame:
             "Stored": [day(one.created_at) for one in versions],
             "Made from": [", ".join(one.parents) or NONE for one in versions],
             "Queries": [whole(one.queries) for one in versions],
-            "Tools": [whole(one.tools) for one in versions],
+            f"{versions[0].kind.capitalize()}s": [whole(one.tools) for one in versions],
             "Equivalents": [whole(one.equivalents) for one in versions],
             "Combinations": [whole(one.combinations) for one in versions],
             "Hash": [short_hash(one.content_hash) for one in versions],
@@ -200,8 +200,8 @@ def _scores(before: BenchmarkRecord, after: BenchmarkRecord) -> None:
         text_table(moves_table(moved), key=f"bm_moves_data_{after.id}", label="Scores and ranks on both versions")
         if (moved["same_ranking"] == False).any():  # noqa: E712
             st.caption(
-                "“new search” marks runs whose ranking is another one on this version, as where the tools changed: "
-                "then not only the labels moved the figure."
+                "“new search” marks runs whose ranking is another one on this version, as where the "
+                f"{after.kind}s changed: then not only the labels moved the figure."
             )
         download_menu(
             key=f"bm_moves_files_{after.id}",

@@ -21,11 +21,11 @@ from pipeline.retrieval.document_tokens import READ_TOKENS, TOKENIZER
 from pipeline.scoring.benchmark_distributions import Spread, quantile, spread_of
 from store.records import BenchmarkRecord
 
-#: What is counted → words over the bars, and for the axis.
+#: What is counted → words over the bars, with a place for the benchmark's kind, and for the axis.
 COUNTED = {
     Spread.COMBINATIONS: ("valid combinations of a query", "queries"),
     Spread.EQUIVALENTS: ("equivalents of a sub-query, beyond its label", "sub-queries"),
-    Spread.TOOLS_PER_QUERY: ("ground-truth tools of a query", "queries"),
+    Spread.TOOLS_PER_QUERY: ("ground-truth {kind}s of a query", "queries"),
 }
 _QUARTERS = {"quarter": 0.25, "median": 0.5, "three quarters": 0.75, "longest": 1.0}
 
@@ -77,8 +77,7 @@ def _elsewhere(record: BenchmarkRecord, records: Sequence[BenchmarkRecord]) -> N
 def counts_chart(found: pl.DataFrame, spread: Spread, record: BenchmarkRecord, prefix: str = "bm") -> None:
     """One distribution with its data; ``prefix`` keeps the keys of two pages apart."""
     counts, of = COUNTED[spread]
-    if record.kind == "skill":
-        counts = counts.replace("tools", "skills")
+    counts = counts.format(kind=record.kind)
     bins = bars.gathered(spread_of(found, spread))
     draw_chart(
         bars.count_bars(bins, counts=counts, of=of, ground=ground()),

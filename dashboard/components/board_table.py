@@ -68,7 +68,7 @@ COLUMNS: tuple[BoardColumn, ...] = (
         150,
         _WITH_BOTH,
     ),
-    BoardColumn("old", "Old", "Scored against the one annotated tool set, ×100.", 62, _WITH_OLD),
+    BoardColumn("old", "Old", "Scored against the one annotated answer, ×100.", 62, _WITH_OLD),
     BoardColumn("new", "New", "The best score over all valid combinations, ×100.", 62, _WITH_NEW),
     BoardColumn("lift", "Lift", "New − old, in points.", 62, _WITH_BOTH),
     BoardColumn(
@@ -88,12 +88,12 @@ COLUMNS: tuple[BoardColumn, ...] = (
     BoardColumn(
         "control",
         "Random lift",
-        "The lift that as many random tools instead of the valid ones would give: only more than that speaks for the "
+        "The lift that as many random answers instead of the valid ones would give: only more than that speaks for the "
         "labels.",
         86,
         _WITH_BOTH,
     ),
-    BoardColumn("judged", "Judged@K", "Share of the first K tools that the labels judge for their query.", 78),
+    BoardColumn("judged", "Judged@K", "Share of the first K results that the labels judge for their query.", 78),
     BoardColumn("n", "Queries", "Queries in the mean. Unanswered ones count as 0.", 72),
     BoardColumn("coverage", "Coverage", "Share of the queries that the run answers.", 78),
     BoardColumn("notes", "Notes", "What is worth knowing about this row; select it to read more.", 116),

@@ -49,8 +49,8 @@ def downstream_section(site: Site, record: BenchmarkRecord) -> None:
         record: the benchmark version that is looked at; studies of its other versions, and of none, are offered too.
     """
     st.markdown(
-        "An agent gets the same tasks with different tools: the annotated set, a retriever’s best, or an equivalent "
-        "combination. What counts is how many tasks it passes."
+        f"An agent gets the same tasks with different {record.kind}s: the annotated set, a retriever’s best, or an "
+        "equivalent combination. What counts is how many tasks it passes."
     )
     with site.database.reading() as session:
         studies = {study.id: study for study in downstream.list_studies(session, slug=record.slug)}

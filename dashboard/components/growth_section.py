@@ -31,16 +31,17 @@ def growth_section(site: Site, record: BenchmarkRecord) -> None:
         record: a version with content.
     """
     st.subheader("What to verify next", anchor=False)
+    kind = record.kind
     st.markdown(
-        f"Tools that nobody judged and that public runs rank in their top {DEPTH} count as wrong. These are worth a "
-        "verdict first: many runs rank them high, and judges or repeats disagree on their query."
+        f"{kind.capitalize()}s that nobody judged and that public runs rank in their top {DEPTH} count as wrong. These "
+        "are worth a verdict first: many runs rank them high, and judges or repeats disagree on their query."
     )
     if not permalinks.switch("Look through the public runs", PREFIX + "look"):
         return
     queue = _queue(site.database.url, record.id, record.content_hash or "", reading.board_stamp(record.id), _versions())
     if queue.is_empty():
         st.info(
-            f"Every tool in the top {DEPTH} of a public run has a verdict."
+            f"Every {kind} in the top {DEPTH} of a public run has a verdict."
             if has_runs(site, record)
             else "No public run is on this version. `equirank runs rescore` brings those of another version."
         )
@@ -49,8 +50,8 @@ def growth_section(site: Site, record: BenchmarkRecord) -> None:
     queries = queue["query_id"].n_unique()
     of = f"{whole(queries)} {'query' if queries == 1 else 'queries'}"
     st.markdown(f"**{whole(queue.height)} results of {of} wait for a verdict.**")
-    table = queue_table(content, queue.head(_ROWS))
-    text_table(table, key=f"gro_table_{record.id}", label="Tools to verify next", most_rows=12)
+    table = queue_table(content, kind, queue.head(_ROWS))
+    text_table(table, key=f"gro_table_{record.id}", label=f"{kind.capitalize()}s to verify next", most_rows=12)
     shown = f" The first {whole(_ROWS)} are shown." if queue.height > _ROWS else ""
     st.caption(
         "Priority is the sum of 1 / (60 + rank) over the runs, raised by the query's uncertainty: 0 where verdicts "
@@ -80,21 +81,21 @@ def growth_section(site: Site, record: BenchmarkRecord) -> None:
         )  # fmt: skip
 
 
-def queue_table(benchmark: Benchmark, queue: pl.DataFrame) -> pl.DataFrame:
+def queue_table(benchmark: Benchmark, kind: str, queue: pl.DataFrame) -> pl.DataFrame:
     """The queue as text."""
     rows = queue.join(
         benchmark.queries.select("query_id", "text"), on="query_id", how="left", maintain_order="left"
     ).join(benchmark.tools.select("tool_id", "name"), on="tool_id", how="left", maintain_order="left")
     return pl.DataFrame(
         {
-            "Tool": [name or tool for name, tool in rows.select("name", "tool_id").iter_rows()],
+            kind.capitalize(): [name or tool for name, tool in rows.select("name", "tool_id").iter_rows()],
             "Query": [shortened(text or query, _QUERY) for text, query in rows.select("text", "query_id").iter_rows()],
             "Runs": [whole(n) for n in rows["runs"]],
             "Best rank": [whole(rank) for rank in rows["best_rank"]],
             "Uncertainty": [f"{value:.2f}" for value in rows["uncertainty"]],
             "Priority": [f"{value:.4f}" for value in rows["priority"]],
             "Query id": rows["query_id"],
-            "Tool id": rows["tool_id"],
+            f"{kind.capitalize()} id": rows["tool_id"],
         }
     )
 

@@ -59,8 +59,8 @@ def order_changes(board: pl.DataFrame, level: str, figure_name: str) -> None:
         )
 
 
-def chance(board: pl.DataFrame, level: str, figure_name: str) -> None:
-    """Lift beside the lift of as many random tools."""
+def chance(board: pl.DataFrame, kind: str, level: str, figure_name: str) -> None:
+    """Lift beside the lift of as many random tools or skills."""
     st.subheader("How much of the lift is chance?", anchor=False)
     rows = board.filter(pl.col("level") == level, pl.col("control").is_not_null(), pl.col("lift").is_not_null()).sort(
         pl.col("lift") - pl.col("control"), descending=True
@@ -72,21 +72,21 @@ def chance(board: pl.DataFrame, level: str, figure_name: str) -> None:
         )
         return
     st.markdown(
-        "The best over more answers is never lower, whatever the answers are. Grey: the lift if each valid tool beyond "
-        "the label were replaced by a random one. Colour: the lift itself."
+        f"The best over more answers is never lower, whatever the answers are. Grey: the lift if each valid {kind} "
+        "beyond the label were replaced by a random one. Colour: the lift itself."
     )
     figure = dumbbell_plot(
         rows.select("name", "family", old="control", new="lift"), f"lift in {figure_name}", ground(),
-        Words("random tools", "the labels", "over random"), narrow=viewport.is_narrow(),
+        Words(f"random {kind}s", "the labels", "over random"), narrow=viewport.is_narrow(),
     )  # fmt: skip
-    draw_chart(figure, config=CONFIG, key="ovn_control", alt=f"Lift in {figure_name} beside that of random tools")
+    draw_chart(figure, config=CONFIG, key="ovn_control", alt=f"Lift in {figure_name} beside that of random {kind}s")
     with st.expander("Data of this chart"):
         text_table(
             pl.DataFrame(
                 {
                     "Retriever": rows["name"],
                     "lift": [points(value, 2, signed=True) for value in rows["lift"]],
-                    "random tools": [points(value, 2, signed=True) for value in rows["control"]],
+                    f"random {kind}s": [points(value, 2, signed=True) for value in rows["control"]],
                     "95 % of draws": [
                         f"{points(low, 2)} to {points(high, 2)}"
                         for low, high in rows.select("control_low", "control_high").iter_rows()

@@ -17,17 +17,18 @@ if TYPE_CHECKING:
 
 METRICS = ("NDCG", "Recall", "Comp")
 
-#: Reading → what it means; in the order shown. ``READINGS`` of ``pipeline.scoring.run_statistics``.
+#: Reading → what it means, with a place for the benchmark's kind; in the order shown. ``READINGS`` of
+#: ``pipeline.scoring.run_statistics``.
 READINGS = {
     ("max", "new"): "Best combination a metric (the figure)",
     ("joint", "new"): "One combination for all metrics",
     ("mean", "new"): "Mean over all combinations",
     ("min", "new"): "Worst combination",
-    ("union", "new"): "All valid tools as one answer",
-    ("condensed", "old"): "Old, unjudged tools taken out",
-    ("condensed", "new"): "New, unjudged tools taken out",
-    ("upper", "old"): "Old, if unjudged tools were right",
-    ("upper", "new"): "New, if unjudged tools were right",
+    ("union", "new"): "All valid {kind}s as one answer",
+    ("condensed", "old"): "Old, unjudged {kind}s taken out",
+    ("condensed", "new"): "New, unjudged {kind}s taken out",
+    ("upper", "old"): "Old, if unjudged {kind}s were right",
+    ("upper", "new"): "New, if unjudged {kind}s were right",
 }
 
 
@@ -74,19 +75,19 @@ def _unsigned(row: dict[str, float | None]) -> str:
     return f"{points(row['value'])} [{points(row['low'])}, {points(row['high'])}]"
 
 
-def readings_table(readings: pl.DataFrame, k: int, average: str) -> pl.DataFrame:
+def readings_table(readings: pl.DataFrame, kind: str, k: int, average: str) -> pl.DataFrame:
     """What the headline would be if it were made in another way; one row a reading."""
     here = readings.filter((pl.col("k") == k) & (pl.col("average") == average))
     values = {(row["reading"], row["view"], row["metric"]): row["value"] for row in here.iter_rows(named=True)}
     return pl.DataFrame(
         [
-            {"": words, **{f"{m}@{k}": points(values.get((reading, view, m))) for m in METRICS}}
+            {"": words.format(kind=kind), **{f"{m}@{k}": points(values.get((reading, view, m))) for m in METRICS}}
             for (reading, view), words in READINGS.items()
         ]
     )
 
 
-def control_sentence(summaries: pl.DataFrame, lifts: pl.DataFrame, k: int, average: str) -> str:
+def control_sentence(summaries: pl.DataFrame, lifts: pl.DataFrame, kind: str, k: int, average: str) -> str:
     """How the lift stands against random labels and how much of the top K is judged; empty when not known."""
     here = lifts.filter((pl.col("metric") == "NDCG") & (pl.col("k") == k) & (pl.col("average") == average))
     figures = summaries.filter((pl.col("metric") == "NDCG") & (pl.col("k") == k) & (pl.col("average") == average))
@@ -98,11 +99,11 @@ def control_sentence(summaries: pl.DataFrame, lifts: pl.DataFrame, k: int, avera
     parts = []
     if row["control"] is not None:
         parts.append(
-            f"As many random tools instead of the valid ones would lift NDCG@{k} by {points(row['control'])} points; "
+            f"As many random {kind}s instead of the valid ones would lift NDCG@{k} by {points(row['control'])} points; "
             f"the labels lift it by {points(lift)}."
         )
     if row["judged"] is not None:
-        parts.append(f"The labels judge {points(row['judged'], 0)} % of the first {k} tools (judged@{k}).")
+        parts.append(f"The labels judge {points(row['judged'], 0)} % of the first {k} {kind}s (judged@{k}).")
     return " ".join(parts)
 
 
@@ -124,12 +125,12 @@ def show_statistics(page: RunPage, *, k: int, key: str) -> None:
         return
     st.markdown(f"**How sure is that?** {average.capitalize()} average, intervals over the queries.")
     text_table(table, key=f"{key}_certainty", label="Figures with 95 % intervals and the random control")
-    sentence = control_sentence(page.summaries, lifts, k, average)
+    sentence = control_sentence(page.summaries, lifts, page.benchmark.kind, k, average)
     if sentence:
         st.caption(sentence)
     with st.expander("What if it were counted in another way?"):
         text_table(
-            readings_table(_readings(run.statistics_artifact), k, average),
+            readings_table(_readings(run.statistics_artifact), page.benchmark.kind, k, average),
             key=f"{key}_readings",
             label="The figures under other readings",
         )

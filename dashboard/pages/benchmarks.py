@@ -28,12 +28,12 @@ from dashboard.current_site import the_site
 from pipeline.jobs.citations import benchmark_address, benchmark_bibtex
 from store.records import BenchmarkRecord
 
-#: Name of a statistic → words; shares are shown in per cent.
+#: Name of a statistic → words, with a place for the benchmark's kind; shares are shown in per cent.
 STATISTICS = {
     "queries": "Queries",
-    "tools": "Tools or skills",
-    "tools_per_query": "Ground-truth tools a query",
-    "tool_source": "Where the tools come from",
+    "tools": "{kind}s",
+    "tools_per_query": "Ground-truth {kind}s a query",
+    "tool_source": "Where the {kind}s come from",
     "subqueries": "Sub-queries",
     "verified_items": "Verified items",
     "items_per_subquery": "Verified items a sub-query",
@@ -67,7 +67,8 @@ def statistics_table(record: BenchmarkRecord) -> pl.DataFrame:
     everything: Mapping[str, Any] = record.statistics.get("all") or {}
     domains: Mapping[str, Mapping[str, Any]] = record.statistics.get("domains") or {}
     names = [name for name in STATISTICS if name in everything and everything[name] is not None]
-    columns = {"Statistic": [STATISTICS[name] for name in names]}
+    said = [STATISTICS[name].format(kind=record.kind) for name in names]
+    columns = {"Statistic": [words[:1].upper() + words[1:] for words in said]}
     columns["all"] = [statistic(name, everything[name], reported=not record.has_content) for name in names]
     for domain, values in domains.items():
         title = domain or "no domain"
@@ -143,7 +144,6 @@ def first_card(records: Sequence[BenchmarkRecord]) -> str:
 
 def facts(record: BenchmarkRecord) -> list[tuple[str, str]]:
     """What the card says in words."""
-    item = "Skills" if record.kind == "skill" else "Tools"
     # The statistics beside them say these, where there are any.
     counted = [
         ("Sub-queries", whole(record.subqueries)),
@@ -156,7 +156,7 @@ def facts(record: BenchmarkRecord) -> list[tuple[str, str]]:
         ("Name", record.name),
         ("Kind", f"{record.kind} retrieval"),
         ("Queries", whole(record.queries)),
-        (item, whole(record.tools)),
+        (f"{record.kind.capitalize()}s", whole(record.tools)),
         *counted,
         ("Ranked by", f"{record.headline} average"),
         ("Cutoffs", ", ".join(str(k) for k in record.ks)),
@@ -189,8 +189,8 @@ def card(record: BenchmarkRecord, records: Sequence[BenchmarkRecord]) -> None:
     st.subheader(plain(record.title), anchor=False)
     if not record.has_content:
         st.info(
-            "Only figures printed in a paper are here: no queries, tools or labels. No run can be scored against it "
-            "until its content is imported."
+            f"Only figures printed in a paper are here: no queries, {record.kind}s or labels. No run can be scored "
+            "against it until its content is imported."
         )
     elif not record.combinations or record.combinations == record.queries:
         st.caption("It has one label a query: the new metric equals the old one.")

@@ -1,4 +1,4 @@
-"""Equivalent ranks: how high runs rank the label, the best equivalent and a random tool, and the queries behind it."""
+"""Equivalent ranks: how high runs rank the label, the best equivalent and a random item, and the queries behind it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _SPLIT = {
 _CURVES = {
     Target.TRUTH: "ground truth at rank r or better",
     Target.EQUIVALENT: "best equivalent at rank r or better",
-    Target.NEGATIVE: "random tool at rank r or better",
+    Target.NEGATIVE: "random {kind} at rank r or better",
 }
 
 
@@ -96,13 +96,13 @@ def finding(found: RunRanks, k: int) -> str:
     )
 
 
-def basis_line(version: Content, queries: int, domain: str | None) -> str:
+def basis_line(version: Content, kind: str, queries: int, domain: str | None) -> str:
     """Which queries take part, and what an equivalent is here."""
     where = "" if domain is None else f" of {plain(domain)}"
     basis = (
-        "tools outside the ground truth that were verified one by one for a need of the query"
+        f"{kind}s outside the ground truth that were verified one by one for a need of the query"
         if version.compiled.equivalents_basis is EquivalentsBasis.VERIFIED
-        else "tools of valid combinations outside the ground truth, as this benchmark has no verdicts on single tools"
+        else f"{kind}s of valid combinations outside the ground truth, as this benchmark has no verdicts on single ones"
     )
     return f"{whole(queries)} queries{where} with at least one equivalent. Equivalents: {basis}."
 
@@ -126,14 +126,14 @@ def controls(record: BenchmarkRecord, *, narrow: bool) -> tuple[list[ReadRun], s
     return runs, None if domain == EVERYWHERE else domain, int(k)
 
 
-def draw_curves(found: Sequence[RunRanks], k: int, *, narrow: bool) -> None:
+def draw_curves(found: Sequence[RunRanks], k: int, kind: str, *, narrow: bool) -> None:
     """The curves, why one is missing, their data."""
     panels = [curves.Panel(one.run.name, one.run.family, one.curves.curves) for one in found]
     draw_chart(
-        curves.rank_cdf(panels, k, ground(), narrow=narrow), config=curves.CONFIG, key="er_curves",
-        alt="Share of queries whose best rank is at most r, for ground truth, best equivalent and a random tool",
+        curves.rank_cdf(panels, k, ground(), kind=kind, narrow=narrow), config=curves.CONFIG, key="er_curves",
+        alt=f"Share of queries whose best rank is at most r, for ground truth, best equivalent and a random {kind}",
     )  # fmt: skip
-    notes = ["A random tool is drawn, one a query, from the run's own first 100 results that answer nothing."]
+    notes = [f"A random {kind} is drawn, one a query, from the run's own first 100 results that answer nothing."]
     missing: dict[str, list[str]] = {}
     for one in found:
         if one.curves.why_no_negative:
@@ -141,7 +141,7 @@ def draw_curves(found: Sequence[RunRanks], k: int, *, narrow: bool) -> None:
         elif one.curves.negatives < one.curves.queries:
             notes.append(
                 f"{plain(one.run.name)} is at least 100 deep for {whole(one.curves.negatives)} of "
-                f"{whole(one.curves.queries)} queries; its random tools are of these"
+                f"{whole(one.curves.queries)} queries; its random {kind}s are of these"
                 + (
                     ", too few to set beside the other curves."
                     if 2 * one.curves.negatives < one.curves.queries
@@ -149,15 +149,15 @@ def draw_curves(found: Sequence[RunRanks], k: int, *, narrow: bool) -> None:
                 )
             )
     for reason, names in missing.items():
-        notes.append(f"No curve of a random tool for {plain(', '.join(names))}: {reason[:1].lower()}{reason[1:]}")
+        notes.append(f"No curve of a random {kind} for {plain(', '.join(names))}: {reason[:1].lower()}{reason[1:]}")
     if len(missing) and sum(map(len, missing.values())) == len(found):
         notes = notes[1:]
     st.caption(" ".join(notes))
     data = curve_data(found)
     with st.expander("Data of these curves"):
-        text_table(curve_texts(data))
+        text_table(curve_texts(data, kind))
         download_menu(
-            key="er_curve_data", name="equirank-rank-curves", data=lambda: data, table=lambda: curve_texts(data)
+            key="er_curve_data", name="equirank-rank-curves", data=lambda: data, table=lambda: curve_texts(data, kind)
         )
 
 
@@ -173,15 +173,15 @@ def curve_data(found: Sequence[RunRanks]) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def curve_texts(data: pl.DataFrame) -> pl.DataFrame:
+def curve_texts(data: pl.DataFrame, kind: str) -> pl.DataFrame:
     """The points as texts, one row a rank of a run."""
-    rows = []
+    rows, said = [], curves.names(kind)
     for (run, rank), part in data.group_by("run", "rank", maintain_order=True):
         shares = dict(part.select("target", "fraction").iter_rows())
         counts = dict(part.select("target", "queries").iter_rows())
         row = {"Run": str(run), "Rank at most": str(rank)}
         for target in Target:
-            row[f"{curves.NAMES[target.value].capitalize()}, %"] = points(shares.get(target.value))
+            row[f"{said[target.value].capitalize()}, %"] = points(shares.get(target.value))
         row["Queries with an equivalent by then"] = whole(counts.get(Target.EQUIVALENT.value))
         rows.append(row)
     return pl.DataFrame(rows)
@@ -224,7 +224,7 @@ def behind(version: Content, record: BenchmarkRecord, found: Sequence[RunRanks],
             ]  # fmt: skip
         choices = {key.value: words.format(k=k) for key, words in _SPLIT.items()}
         choices |= {
-            f"{target}_by": words
+            f"{target}_by": words.format(kind=record.kind)
             for target, words in _CURVES.items()
             if target is not Target.NEGATIVE or one.curves.negatives
         }
@@ -245,7 +245,7 @@ def behind(version: Content, record: BenchmarkRecord, found: Sequence[RunRanks],
     page = permalinks.page_number(pages, PREFIX + "page")
     part = rows.slice((page - 1) * PAGE_ROWS, PAGE_ROWS)
     with table:
-        opened = behind_table(version, part, one, domains=len(record.domains))
+        opened = behind_table(version, part, one, record)
     if opened is not None:
         st.switch_page(
             "pages/queries.py",
@@ -254,7 +254,7 @@ def behind(version: Content, record: BenchmarkRecord, found: Sequence[RunRanks],
         )
 
 
-def behind_table(version: Content, part: pl.DataFrame, one: RunRanks, *, domains: int) -> str | None:
+def behind_table(version: Content, part: pl.DataFrame, one: RunRanks, record: BenchmarkRecord) -> str | None:
     """One page of the queries; returns the one that was just chosen."""
     texts = part.select("query_id").join(
         version.queries.select("query_id", "text"), on="query_id", how="left", maintain_order="left"
@@ -264,11 +264,11 @@ def behind_table(version: Content, part: pl.DataFrame, one: RunRanks, *, domains
         return [NONE if rank is None else str(rank) for rank in part[column]]
 
     columns: dict[str, list[str]] = {"Query": [text or query_id for query_id, text in texts.iter_rows()]}
-    if domains > 1:
+    if len(record.domains) > 1:
         columns["Domain"] = part["domain"].to_list()
     columns |= {"Ground truth at": ranks("truth_rank"), "Best equivalent at": ranks("equivalent_rank")}
     if one.curves.negatives:
-        columns["Random tool at"] = ranks("negative_rank")
+        columns[f"Random {record.kind} at"] = ranks("negative_rank")
     shown = pl.DataFrame(columns)
     config = {
         name: st.column_config.TextColumn(
@@ -287,7 +287,7 @@ def behind_table(version: Content, part: pl.DataFrame, one: RunRanks, *, domains
 
 def page() -> None:
     """Draw the page."""
-    st.title("Where do equivalent tools appear in the ranking?", anchor=False)
+    st.title("Where do equivalents appear in the ranking?", anchor=False)
     records = reading.benchmarks()
     if not records:
         no_benchmarks()
@@ -317,8 +317,8 @@ def page() -> None:
         st.info(f"{where} has an equivalent outside its ground truth: there is nothing to draw.")
         return
     said.markdown(finding(found[0], k))
-    st.caption(basis_line(version, found[0].table.height, domain))
-    draw_curves(found, k, narrow=narrow)
+    st.caption(basis_line(version, record.kind, found[0].table.height, domain))
+    draw_curves(found, k, record.kind, narrow=narrow)
     draw_split(found, k, narrow=narrow)
     behind(version, record, found, k)
 

@@ -132,7 +132,7 @@ def movement(
     level = wide["level"][0]
     board = board_of(benchmark, stamp, metric, k, by_title[title].scope)
     order_changes(board, level, f"{metric}@{k}")
-    chance(board, level, f"{metric}@{k}")
+    chance(board, benchmark.kind, level, f"{metric}@{k}")
     redundancy(benchmark, board, level, metric, k)
     subquery_headroom(board, f"{metric}@{k}")
 

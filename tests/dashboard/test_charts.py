@@ -243,7 +243,7 @@ def test_a_curve_over_few_queries_looks_like_one() -> None:
     )
     for least, few in ((5, True), (60, False)):
         shown = curves.with_columns(n=pl.when(target="negative").then(least).otherwise("n"))
-        figure = rank_cdf([Panel("A", "", shown)], 10, Ground.LIGHT)
+        figure = rank_cdf([Panel("A", "", shown)], 10, Ground.LIGHT, kind="tool")
         thin = [trace.line.width < 2 and trace.opacity < 1 for trace in figure.data]
         assert thin == [False, False, few]
         assert any(", n 5" in (note.text or "") for note in figure.layout.annotations) == few
