@@ -15,6 +15,7 @@ from dashboard.charts.layout import shortened
 from dashboard.components import permalinks, viewport
 from dashboard.components.document_view import side_by_side
 from dashboard.components.failures import show
+from dashboard.components.kind_words import counted
 from dashboard.components.mftr_words import (
     METHOD_TITLES,
     charge_sentence,
@@ -48,17 +49,19 @@ class OpenedQuery:
 
     Attributes:
         labels, equivalents: tool ids.
+        kind: what is retrieved: ``tool`` or ``skill``.
         names: tool id → name, of every tool of the benchmark.
     """
 
     query_id: str
+    kind: str
     text: str
     labels: list[str]
     equivalents: list[str]
     names: dict[str, str]
 
 
-def choose_query(run: LabRun, version: Content) -> OpenedQuery:
+def choose_query(run: LabRun, version: Content, kind: str) -> OpenedQuery:
     """A select box of queries, those first where Full-Doc and the run differ most."""
     ordered = field_reading.differences(run)
     texts = dict(version.benchmark.queries.select("query_id", "text").iter_rows())
@@ -92,6 +95,7 @@ def choose_query(run: LabRun, version: Content) -> OpenedQuery:
     names = dict(version.benchmark.tools.select("tool_id", "name").iter_rows())
     return OpenedQuery(
         query_id,
+        kind,
         texts[query_id] or "",
         [str(ids[i]) for i in np.asarray(truth)],
         [str(ids[i]) for i in np.asarray(outside)],
@@ -117,7 +121,9 @@ def choose_tool(run: LabRun, query: OpenedQuery) -> str:
         tool: " · ".join([name, *([tool] if name in repeated and name != tool else []), _role(query, tool)])
         for tool, name in names.items()
     }
-    return permalinks.described_select("Tool", offered, PREFIX + "tool", default, describe=lambda tool: words[tool])
+    return permalinks.described_select(
+        query.kind.capitalize(), offered, PREFIX + "tool", default, describe=lambda tool: words[tool]
+    )
 
 
 def _forget_tool_of_another(of: str, wanted: str | None) -> None:
@@ -154,7 +160,7 @@ def show_query(record: BenchmarkRecord, run: LabRun) -> None:
     """Draw it."""
     version = query_reading.content(record)
     narrow = viewport.is_narrow()
-    query = choose_query(run, version)
+    query = choose_query(run, version, record.kind)
     tool_id = choose_tool(run, query)
     title = METHOD_TITLES.get(run.found.method, run.found.method)
     try:
@@ -186,26 +192,28 @@ def _ranks(found: Explanation, query: OpenedQuery, run: LabRun, title: str, narr
             _plain_table(table.select("Field", "The query asks", "The document says"))
     else:
         _plain_table(table)
-    ranked = f"Rank: of {whole(found.tools)} tools by this field alone, {NONE} where nothing matches."
+    ranked = f"Rank: of {whole(found.tools)} {query.kind}s by this field alone, {NONE} where nothing matches."
     learned = (
         f"Weight and share: learned on the other folds, this query is in fold {found.fold + 1}."
         if run.found.parameters is not None
         else "Nothing was learned: the score is the mean of the fields."
     )
-    st.caption(" ".join(text for text in (score_sentence(found), scaling_sentence(found), ranked, learned) if text))
-    _penalty(found)
+    st.caption(
+        " ".join(text for text in (score_sentence(found), scaling_sentence(found, query.kind), ranked, learned) if text)
+    )
+    _penalty(found, query.kind)
     if run.found.retriever_key == "bm25s":
         _printed_case()
 
 
-def _penalty(found: Explanation) -> None:
+def _penalty(found: Explanation, kind: str) -> None:
     """What each parameter is charged."""
     if not found.parameters:
         st.caption("The document states no parameters, so there is nothing to charge.")
         return
     with st.expander(f"Parameters and penalty · {whole(len(found.parameters))}", expanded=found.penalty > 0):
         st.caption(charge_sentence(found))
-        text_table(parameter_table(found), label="Parameters of the tool and what each is charged", most_rows=12)
+        text_table(parameter_table(found), label=f"Parameters of the {kind} and what each is charged", most_rows=12)
 
 
 def _printed_case() -> None:
@@ -266,8 +274,8 @@ def _lists(run: LabRun, query: OpenedQuery, title: str, tool_id: str, narrow: bo
         )
     )
     found = {name: sum(_role(query, tool) != "not valid" for tool in tools) for name, tools in sides.items()}
-    counts = [f"{name} has {n} valid {'tool' if n == 1 else 'tools'} here" for name, n in found.items()]
-    st.caption(f"✓ the label, ≈ an equivalent, ◂ the chosen tool. {'; '.join(counts)}.")
+    counts = [f"{name} has {counted(n, f'valid {query.kind}')} here" for name, n in found.items()]
+    st.caption(f"✓ the label, ≈ an equivalent, ◂ the chosen {query.kind}. {'; '.join(counts)}.")
 
 
 def _texts(record: BenchmarkRecord, run: LabRun, query: OpenedQuery, tool_id: str) -> None:

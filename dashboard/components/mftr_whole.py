@@ -53,15 +53,15 @@ def show_whole(record: BenchmarkRecord, run: LabRun) -> None:
     st.caption(average_sentence(record))
     narrow = viewport.is_narrow()
     known = field_reading.analyses(run.id)
-    _weights(run, known.get(AnalysisKind.FIELDS))
+    _weights(run, record.kind, known.get(AnalysisKind.FIELDS))
     _recall(record, run, narrow)
     missing = [kind for kind in kinds_of(record) if kind is not AnalysisKind.TESTS and kind not in known]
     if missing:
         _ask(run, missing)
     if AnalysisKind.FIELDS in known:
-        _fields(run, figures_by_row(known[AnalysisKind.FIELDS], metric), figure_name, narrow)
+        _fields(run, record.kind, figures_by_row(known[AnalysisKind.FIELDS], metric), figure_name, narrow)
     if AnalysisKind.VARIANTS in known:
-        _variants(run, figures_by_row(known[AnalysisKind.VARIANTS], metric), figure_name, narrow)
+        _variants(run, record.kind, figures_by_row(known[AnalysisKind.VARIANTS], metric), figure_name, narrow)
     if AnalysisKind.MASKING in known:
         _masking(run, figures_by_row(known[AnalysisKind.MASKING], metric), figure_name, narrow)
     elif AnalysisKind.MASKING not in kinds_of(record):
@@ -76,14 +76,14 @@ def average_sentence(record: BenchmarkRecord) -> str:
     return f"{said} The leaderboard of {plain(record.title)} ranks by the {record.headline} average, which differs."
 
 
-def _weights(run: LabRun, figures: pl.DataFrame | None) -> None:
+def _weights(run: LabRun, kind: str, figures: pl.DataFrame | None) -> None:
     """Table 5: how much each field weighs."""
     st.subheader("What did each field come to weigh?", anchor=False)
     learned = field_reading.weights(run)
     if learned is None:
         st.caption("Nothing was learned for this run: its score is the plain mean of the four fields.")
         return
-    st.markdown(weight_sentence(learned, unused_fields(run.rewritten, figures)))
+    st.markdown(weight_sentence(learned, kind, unused_fields(run.rewritten, figures)))
     text_table(weight_frame(learned), label="Learned weight of each field and its share, by fold and of the mean")
     st.caption(
         "Weight, and in brackets its share of the sum of the four, as in the MFTR paper's Table 5; where a weight of "
@@ -92,8 +92,8 @@ def _weights(run: LabRun, figures: pl.DataFrame | None) -> None:
     )
     with st.expander("What missing parameters cost"):
         st.caption(
-            "A parameter that is wholly missing takes this much off the score of its tool. It counts as half missing "
-            "where its best argument scores τ, as more below and as less above; α says how sharply."
+            f"A parameter that is wholly missing takes this much off the score of its {kind}. It counts as half "
+            "missing where its best argument scores τ, as more below and as less above; α says how sharply."
         )
         text_table(penalty_frame(learned), label="Threshold and charges of missing parameters by fold")
     printed = _printed_shares(run.found.retriever_key)
@@ -190,7 +190,7 @@ def _look(run: LabRun, kinds: list[str], named: str, over: bool) -> None:
         st.markdown("On the command line: `equirank mftr ablate --of fields` (or `variants`, `masking`).")
 
 
-def _drawn(rows: pl.DataFrame, run: LabRun, figure_name: str, narrow: bool, key: str, alt: str) -> None:
+def _drawn(rows: pl.DataFrame, run: LabRun, kind: str, figure_name: str, narrow: bool, key: str, alt: str) -> None:
     draw_chart(
         dumbbell_plot(
             rows.select(name="label", family=pl.lit(run.family), old="old", new="new"), figure_name, ground(), _WORDS,
@@ -207,22 +207,22 @@ def _drawn(rows: pl.DataFrame, run: LabRun, figure_name: str, narrow: bool, key:
             "every valid answer": [points(value) for value in rows["new"]],
         }
         if rows["tools"].null_count() < rows.height:
-            columns["tools that have it"] = [NONE if n is None else whole(n) for n in rows["tools"]]
+            columns[f"{kind}s that have it"] = [NONE if n is None else whole(n) for n in rows["tools"]]
         text_table(pl.DataFrame(columns), label=alt)
 
 
-def _fields(run: LabRun, rows: pl.DataFrame, figure_name: str, narrow: bool) -> None:
+def _fields(run: LabRun, kind: str, rows: pl.DataFrame, figure_name: str, narrow: bool) -> None:
     """Figure 4: each field alone."""
     st.subheader("How good is each field alone?", anchor=False)
     st.markdown(field_sentence(rows, figure_name))
-    _drawn(rows, run, figure_name, narrow, "lab_fields", f"{figure_name} of each field alone and of all together")
+    _drawn(rows, run, kind, figure_name, narrow, "lab_fields", f"{figure_name} of each field alone and of all together")
 
 
-def _variants(run: LabRun, rows: pl.DataFrame, figure_name: str, narrow: bool) -> None:
+def _variants(run: LabRun, kind: str, rows: pl.DataFrame, figure_name: str, narrow: bool) -> None:
     """Table 3: the parts of MFTR."""
     st.subheader("Which part of MFTR does the work?", anchor=False)
     st.markdown(variant_sentence(rows, figure_name, run.rewritten))
-    _drawn(rows, run, figure_name, narrow, "lab_variants", f"{figure_name} of the variants of MFTR")
+    _drawn(rows, run, kind, figure_name, narrow, "lab_variants", f"{figure_name} of the variants of MFTR")
     printed = _printed_variants(run.found.retriever_key)
     if printed is not None:
         with st.expander("As printed in the paper, Table 3"):

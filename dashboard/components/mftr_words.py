@@ -15,13 +15,6 @@ from pipeline.mftr.learned_parameters import weight_shares
 from pipeline.mftr.schema import Field
 from store.access.mftr import ParameterSet
 
-#: Field → what stands on the query's side of it.
-ASKED = {
-    Field.DESCRIPTION: "tool description",
-    Field.PARAMETERS: "arguments",
-    Field.RESPONSE: "expected response",
-    Field.EXAMPLES: "user intent",
-}
 #: Method → its name in tables.
 METHOD_TITLES = {
     "full-doc": "Full-Doc",
@@ -104,12 +97,12 @@ def is_scaled(found: Explanation) -> bool:
     return any(abs(match.scaled - match.score) >= 0.0005 for match in found.fields if match.weight)
 
 
-def scaling_sentence(found: Explanation) -> str:
+def scaling_sentence(found: Explanation, kind: str) -> str:
     """What the scaled scores are; empty where scores are weighed as they are."""
     if not is_scaled(found):
         return ""
     return (
-        "Scaled: how many standard deviations the score lies above the mean of all tools with the field, for this "
+        f"Scaled: how many standard deviations the score lies above the mean of all {kind}s with the field, for this "
         "query (z-score); this puts fields of different spread on one scale, and it is what is weighed."
     )
 
@@ -211,11 +204,12 @@ def penalty_frame(learned: ParameterSet) -> pl.DataFrame:
     )
 
 
-def weight_sentence(learned: ParameterSet, unused: Sequence[str] = ()) -> str:
+def weight_sentence(learned: ParameterSet, kind: str, unused: Sequence[str] = ()) -> str:
     """What was learned, in words.
 
     Args:
         learned: the folds.
+        kind: what is retrieved: ``tool`` or ``skill``.
         unused: fields in which nothing could match, by ``unused_fields``: their weights are no finding.
     """
     used = [(place, field) for place, field in enumerate(Field) if field.value not in unused]
@@ -227,7 +221,7 @@ def weight_sentence(learned: ParameterSet, unused: Sequence[str] = ()) -> str:
         low = min(negative, key=lambda pair: pair[0])
         said.append(
             f"The mean weight of {low[1].value} is negative ({number(low[0])}): a better match there counts against a "
-            "tool, so shares of the whole mean nothing here."
+            f"{kind}, so shares of the whole mean nothing here."
         )
     elif len(used) > 1 and total > 0:
         order = sorted(((means[place] / total, field) for place, field in used), key=lambda pair: -pair[0])
@@ -242,7 +236,8 @@ def weight_sentence(learned: ParameterSet, unused: Sequence[str] = ()) -> str:
         said.append(f"{whole(below)} of the {weights} weights are negative; such a fold has no shares.")
     if unused:
         reasons = [
-            "no query has arguments" if name == Field.PARAMETERS else f"no tool has a text in {name}" for name in unused
+            "no query has arguments" if name == Field.PARAMETERS else f"no {kind} has a text in {name}"
+            for name in unused
         ]
         said.append(
             f"Nothing can match in {listed(list(unused))} here ({listed(reasons)}): "
@@ -252,7 +247,7 @@ def weight_sentence(learned: ParameterSet, unused: Sequence[str] = ()) -> str:
 
 
 def unused_fields(run_is_rewritten: bool, figures: pl.DataFrame | None) -> list[str]:
-    """Fields in which nothing can match: parameters where no query has arguments, others where no tool has a text.
+    """Fields in which nothing can match: parameters where no query has arguments, others where no document has a text.
 
     Args:
         run_is_rewritten: whether a language model rewrote the queries.

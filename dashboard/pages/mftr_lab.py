@@ -1,4 +1,4 @@
-"""MFTR lab: where a tool's rank comes from, field by field, and what each part of the method is worth."""
+"""MFTR lab: where a rank comes from, field by field, and what each part of the method is worth."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ def nothing_measured(record: BenchmarkRecord) -> None:
 def page() -> None:
     """Draw the page."""
     with st.container(gap="xxsmall"):
-        st.title("Where does a tool’s rank come from?", anchor=False)
+        st.title("Where does a rank come from?", anchor=False)
         st.markdown(
-            "MFTR compares a query with a tool in four fields, weighs them by what it learned, and charges for "
-            "parameters that the query cannot fill. Full-Doc compares the query with the whole document at once."
+            "MFTR compares a query with a tool or skill in four fields, weighs them by what it learned, and charges "
+            "for parameters that the query cannot fill. Full-Doc compares the query with the whole document at once."
         )
     records = [record for record in reading.benchmarks() if record.has_content]
     if not records:

@@ -184,12 +184,12 @@ def test_learned_weights_in_words() -> None:
     assert frame["Fold 1"].to_list() == ["0.400 (40.0 %)", "0.200 (20.0 %)", "0.200 (20.0 %)", "0.200 (20.0 %)"]
     assert frame["Fold 2"].to_list()[1] == "−0.200", "no shares beside a negative weight"
     assert frame["Mean"].to_list()[0] == "0.500 (50.0 %)"
-    assert "Description carries most: 50 % of the weight" in weight_sentence(learned)
-    assert "1 of the 8 weights are negative" in weight_sentence(learned)
+    assert "Description carries most: 50 % of the weight" in weight_sentence(learned, "tool")
+    assert "1 of the 8 weights are negative" in weight_sentence(learned, "tool")
     assert number(-0.0001) == "0.000"
-    said_of = weight_sentence(learned, ["parameters", "examples"])
+    said_of = weight_sentence(learned, "skill", ["parameters", "examples"])
     assert "Description carries most: 67 % of the weight of the fields in use" in said_of, "0.5 of 0.5 + 0.25"
-    assert "no query has arguments and no tool has a text in examples" in said_of and "negative" not in said_of
+    assert "no query has arguments and no skill has a text in examples" in said_of and "negative" not in said_of
     figures = pl.DataFrame({"key": ["whole", "examples", "response"], "tools": [None, 0, 5]})
     assert unused_fields(False, figures) == ["parameters", "examples"]
     assert unused_fields(True, figures) == ["examples"] and unused_fields(True, None) == []
@@ -228,9 +228,9 @@ def test_a_scaled_score_stands_beside_the_raw_one_and_is_explained() -> None:
     table = field_table(found)
     assert table["Score"].to_list()[:2] == ["0.364", "0.200"] and table["Scaled"].to_list()[:2] == ["4.032", "1.000"]
     assert all(f"× {cell} (" in score_sentence(found) for cell in table["Scaled"])
-    assert "z-score" in scaling_sentence(found)
+    assert "z-score" in scaling_sentence(found, "tool")
     plain = explained(raw, raw)
-    assert "Scaled" not in field_table(plain).columns and scaling_sentence(plain) == ""
+    assert "Scaled" not in field_table(plain).columns and scaling_sentence(plain, "tool") == ""
 
 
 def test_what_a_parameter_is_charged_is_what_the_words_say() -> None:
