@@ -508,7 +508,13 @@ def test_the_shared_benchmarks(
         assert read_benchmark_folder(tmp_path / table_format).content_hash == benchmark.content_hash
 
 
-@pytest.mark.parametrize("content", [b"\n" * 65, b'{"query_id": "q0", "text": "' + b"a" * 30 + b'"}\n'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b" " * 999 + b"\n", id="blank"),
+        pytest.param(b'{"query_id": "q0", "text": "' + b"a" * 999 + b'"}\n', id="queries"),
+    ],
+)
 def test_a_small_gzip_file_that_becomes_a_large_one_is_refused_while_it_is_read(tmp_path: Path, content: bytes) -> None:
     folder = write_folder(tmp_path / "b")
     (folder / "queries.jsonl").unlink()
