@@ -110,7 +110,7 @@ def failures_frame(found: pl.DataFrame) -> pl.DataFrame:
             "Stage": [stage_title(stage) for stage in found["stage"]],
             "Query": found["query_id"],
             "Sub-query": [NONE if place is None else whole(place + 1) for place in found["position"]],
-            "Tools": [", ".join(tools or []) for tools in found["tool_ids"].to_list()],
+            "About": [", ".join(tools or []) for tools in found["tool_ids"].to_list()],
             "Judge": found["judge"],
             "What went wrong": found["failure"],
         }

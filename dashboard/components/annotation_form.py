@@ -58,13 +58,13 @@ def expansion_form() -> None:
         version = permalinks.text("Number of the new version", PREFIX + "version", placeholder=suggested, max_chars=40)
         if benchmark.equivalents:
             st.caption(
-                f"{plain(benchmark.name)} has valid answers already. They are not looked at: queries, tools and ground "
-                "truth are expanded anew."
+                f"{plain(benchmark.name)} has valid answers already. They are not looked at: queries, "
+                f"{benchmark.kind}s and ground truth are expanded anew."
             )
         pool = choose_pool(gpu=has_gpu_worker(workers))
     with right:
-        judges, keys = choose_judges(the_site().settings.llm_base_url)
-    rules = choose_rules()
+        judges, keys = choose_judges(the_site().settings.llm_base_url, benchmark.kind)
+    rules = choose_rules(benchmark.kind)
     if pool.refused:
         show(pool.refused)
     unusable = [state.words for state in keys.values() if not state.usable]
@@ -88,7 +88,7 @@ def estimate_note(found: Sequence[StageEstimate]) -> str:
     """How sure the figures are, and what they leave out."""
     most = sum(one.most_calls for one in found)
     said = [
-        "The first stage is counted. The second is the most it can be: as if the pool's retrievers shared no tool. "
+        "The first stage is counted. The second is the most it can be: as if the pool's retrievers shared no result. "
         "Of the third it is not known how much the second accepts, so it is taken to be as much as in the paper "
         f"(4.3 combinations a query beside the labelled one). At most {whole(most)} calls. Answers that are kept from "
         "earlier runs cost nothing."

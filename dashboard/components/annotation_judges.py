@@ -53,11 +53,12 @@ def key_state(model: str, base_url: str) -> KeyState:
     return KeyState(False, f"needs a key: set {names[0]} in the environment of the site and its worker")
 
 
-def choose_judges(base_url: str) -> tuple[dict[str, Any], dict[str, KeyState]]:
+def choose_judges(base_url: str, kind: str) -> tuple[dict[str, Any], dict[str, KeyState]]:
     """Draw a field a stage.
 
     Args:
         base_url: see ``key_state``.
+        kind: what the benchmark retrieves: ``tool`` or ``skill``.
 
     Returns:
         Arguments of ``ToolexSettings``; and what each judge needs, by its name.
@@ -70,7 +71,7 @@ def choose_judges(base_url: str) -> tuple[dict[str, Any], dict[str, KeyState]]:
         with st.container(gap="xxsmall"):
             given = permalinks.text(
                 f"{title} judge", PREFIX + stage.value, placeholder=usual.judge(stage),
-                help=f"It {does}. Write provider/model as litellm names it; empty takes the paper's.",
+                help=f"It {does.format(kind=kind)}. Write provider/model as litellm names it; empty takes the paper's.",
             )  # fmt: skip
             model = given.strip() or usual.judge(stage)
             state = key_state(model, base_url)

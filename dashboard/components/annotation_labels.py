@@ -37,11 +37,11 @@ def show_labels(parent: BenchmarkRecord, made: BenchmarkRecord) -> None:
         both_versions(before, after, parent, made), key="an_table1", label="Statistics of both versions",
         widths=_NARROW if narrow else None,
     )  # fmt: skip
-    st.caption("Verified items of a sub-query are its labelled tool and the extra ones.")
+    st.caption(f"Verified items of a sub-query are its labelled {made.kind} and the extra ones.")
     domains = after.filter(pl.col("domain").is_not_null())
     if domains.height > 1:
         text_table(
-            by_domain(domains), key="an_domains", label=f"Statistics of {made.name} by domain",
+            by_domain(domains, made.kind), key="an_domains", label=f"Statistics of {made.name} by domain",
             widths=_NARROW if narrow else None,
         )  # fmt: skip
         st.caption(f"The new version, {plain(made.name)}, by domain.")
@@ -62,17 +62,17 @@ def both_versions(
     names = [name for name in LABEL_FIGURES if old.get(name) is not None or new.get(name) is not None]
     return pl.DataFrame(
         {
-            "Over all queries": [LABEL_FIGURES[name] for name in names],
+            "Over all queries": [LABEL_FIGURES[name].format(kind=made.kind) for name in names],
             f"version {parent.version}": [label_figure(name, old.get(name)) for name in names],
             f"version {made.version}": [label_figure(name, new.get(name)) for name in names],
         }
     )
 
 
-def by_domain(domains: pl.DataFrame) -> pl.DataFrame:
+def by_domain(domains: pl.DataFrame, kind: str) -> pl.DataFrame:
     """A line a statistic, a column a domain."""
     shown = [name for name in LABEL_FIGURES if name in domains.columns and domains[name].null_count() < domains.height]
-    columns = {"By domain": [LABEL_FIGURES[name] for name in shown]}
+    columns = {"By domain": [LABEL_FIGURES[name].format(kind=kind) for name in shown]}
     for row in domains.iter_rows(named=True):
         title = row["domain"] or "no domain"
         columns[title if title not in columns else f"domain {title}"] = [label_figure(n, row[n]) for n in shown]

@@ -48,7 +48,7 @@ def choose_pool(*, gpu: bool) -> ChosenPool:
         chosen = described_several(
             "Candidates come from", list(found), PREFIX + "pool", at_first,
             describe=lambda key: _described(found[key]), of="0", placeholder="choose retrievers",
-            help="A tool that none of them finds is not judged, so it never counts as valid. Several retrievers make "
+            help="What none of them finds is not judged, so it never counts as valid. Several retrievers make "
             "the labels depend less on any one of them.",
         )  # fmt: skip
         if paper in found and paper not in chosen and not _works(found[paper]):

@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard import annotation_reading
 from dashboard.components.downloads import download_menu
+from dashboard.components.kind_words import counted
 from dashboard.components.model_names import model_title
 from dashboard.components.numbers import NONE, points, whole
 from dashboard.components.run_detail import text_table
@@ -22,16 +23,17 @@ if TYPE_CHECKING:
 
 def show_pool_bias(progress: AnnotationProgress, made: BenchmarkRecord) -> None:
     """Draw it."""
-    st.subheader("Who found the valid tools", anchor=False)
+    kind = made.kind
+    st.subheader(f"Who found the valid {kind}s", anchor=False)
     found = annotation_reading.pool_bias(progress.record)
     if not found.equivalents:
-        st.caption("No tool beside the ground truth was accepted, so there is nothing to be found by anybody.")
+        st.caption(f"No {kind} beside the ground truth was accepted, so there is nothing to be found by anybody.")
         return
-    st.markdown(bias_sentence(found))
-    text_table(members_table(found.members), key=f"an_members_{made.id}", label="Valid tools by retriever")
+    st.markdown(bias_sentence(found, kind))
+    text_table(members_table(found.members), key=f"an_members_{made.id}", label=f"Valid {kind}s by retriever")
     if found.members.height < 2:
         st.caption(
-            "With one retriever all valid tools are its finds: what it misses, nobody is credited for. Another "
+            f"With one retriever all valid {kind}s are its finds: what it misses, nobody is credited for. Another "
             "expansion with several retrievers says how much that is."
         )
         return
@@ -45,9 +47,9 @@ def show_pool_bias(progress: AnnotationProgress, made: BenchmarkRecord) -> None:
         without_table(changes), key=f"an_without_{made.id}", label="New score without each retriever", most_rows=20
     )
     st.caption(
-        f"NDCG@10 against every valid answer, ×100, {made.headline} average. A tool that only this retriever found no "
-        "longer counts, nor does a combination that needs it. A run that loses more than the others owes more to the "
-        "pool."
+        f"NDCG@10 against every valid answer, ×100, {made.headline} average. A {kind} that only this retriever found "
+        "no longer counts, nor does a combination that needs it. A run that loses more than the others owes more to "
+        "the pool."
     )
     download_menu(
         key=f"an_without_files_{made.id}",
@@ -57,14 +59,14 @@ def show_pool_bias(progress: AnnotationProgress, made: BenchmarkRecord) -> None:
     )
 
 
-def bias_sentence(found: PoolBias) -> str:
+def bias_sentence(found: PoolBias, kind: str) -> str:
     """How much hangs on single retrievers."""
-    count = "1 valid tool" if found.equivalents == 1 else f"{whole(found.equivalents)} valid tools"
+    count = counted(found.equivalents, f"valid {kind}")
     if found.members.height < 2 or found.only_one is None:
         return f"{count} beside the ground truth."
     return (
         f"**{points(found.only_one)} %** of {count} beside the ground truth were found by a single retriever of the "
-        "pool."
+        "the pool."
     )
 
 

@@ -28,7 +28,7 @@ def show_queries(progress: AnnotationProgress, made: BenchmarkRecord) -> None:
     truncated = states.filter(pl.col("truncated").fill_null(False))
     st.subheader("Without a decomposition", anchor=False)
     if failed.is_empty():
-        st.caption("None: every query was split into as many sub-queries as it has ground-truth tools.")
+        st.caption(f"None: every query was split into as many sub-queries as it has ground-truth {made.kind}s.")
     else:
         st.markdown(f"{_queries(failed.height)} the labelled set alone, since no draw was a valid split.")
         _listed(failed.select("query_id", "reason"), {"reason": "Why"}, made, "failed")

@@ -12,28 +12,28 @@ from dashboard.components.annotation_words import AUDIT_RULES, REPEATED_RULES, V
 from pipeline.toolex.settings import AuditRule, RepeatedTool, ToolexSettings, VerifyRule
 
 
-def choose_rules() -> dict[str, Any]:
-    """Draw them; returns arguments of ``ToolexSettings``."""
+def choose_rules(kind: str) -> dict[str, Any]:
+    """Draw them in words of a kind, ``tool`` or ``skill``; returns arguments of ``ToolexSettings``."""
     usual = ToolexSettings()
     said: dict[str, Any] = {}
-    with st.expander("Rules: when a tool or a combination is valid"):
+    with st.expander(f"Rules: when a {kind} or a combination is valid"):
         left, right = st.columns(2, gap="medium")
         with left, st.container(gap="xsmall"):
             verify = permalinks.segments(
                 "Verify", [str(rule) for rule in VerifyRule], PREFIX + "rule_verify", str(usual.verify)
             )
-            st.caption(VERIFY_RULES[VerifyRule(verify)])
+            st.caption(VERIFY_RULES[VerifyRule(verify)].format(kind=kind))
         with right, st.container(gap="xsmall"):
             audit = permalinks.segments(
                 "Audit", [str(rule) for rule in AuditRule], PREFIX + "rule_audit", str(usual.audit)
             )
-            st.caption(AUDIT_RULES[AuditRule(audit)])
+            st.caption(AUDIT_RULES[AuditRule(audit)].format(kind=kind))
         with left, st.container(gap="xsmall"):
             repeated = permalinks.segments(
-                "A tool that is chosen twice", [str(rule) for rule in RepeatedTool], PREFIX + "rule_repeated",
+                f"A {kind} that is chosen twice", [str(rule) for rule in RepeatedTool], PREFIX + "rule_repeated",
                 str(usual.repeated_tool),
             )  # fmt: skip
-            st.caption(REPEATED_RULES[RepeatedTool(repeated)])
+            st.caption(REPEATED_RULES[RepeatedTool(repeated)].format(kind=kind))
         with right, st.container(gap="xsmall"):
             said["cap"] = permalinks.number(
                 "Combinations audited a query, at most", PREFIX + "cap", 1, 10_000, usual.cap, width=280

@@ -1,4 +1,4 @@
-"""How the judges decided: by retrieval rank for tools, by question for combinations."""
+"""How the judges decided: by retrieval rank for candidates, by question for combinations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def show_verdicts(made: BenchmarkRecord) -> None:
     found = annotation_reading.acceptance(made)
     st.subheader("Candidates, by the rank they were retrieved at", anchor=False)
     if found.filter(pl.col("rank").is_not_null()).is_empty():
-        st.caption("No candidate was judged: every decomposition failed, or no retriever found another tool.")
+        st.caption(f"No candidate was judged: every decomposition failed, or no retriever found another {made.kind}.")
     else:
         sentence = acceptance_sentence(found)
         if sentence:
@@ -41,12 +41,12 @@ def show_verdicts(made: BenchmarkRecord) -> None:
     st.subheader("Combinations", anchor=False)
     audits = annotation_reading.audits(made)
     if audits.is_empty():
-        st.caption("No combination was judged: no query has a valid tool beside its ground truth.")
+        st.caption(f"No combination was judged: no query has a valid {made.kind} beside its ground truth.")
         return
     text_table(audits_table(audits), key=f"an_audits_{made.id}", label="Combinations by judge")
     st.caption(
         "The labelled set is left out: it needs no judge. Fits together: no sub-query takes a token or an id "
-        "from another one, or their tools belong to one platform."
+        f"from another one, or their {made.kind}s belong to one platform."
     )
 
 

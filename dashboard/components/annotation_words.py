@@ -28,33 +28,33 @@ INTRODUCTION = (
     "its sub-queries, the tools that retrievers find for them are judged one by one, and what is valid is combined and "
     "judged as a whole. The result is a new version; the one it was made from stays as it is."
 )
-#: Stage → title, and what its judge does.
+#: Stage → title, and what its judge does, with a place for the benchmark's kind, as in the words below.
 STAGES = {
-    Stage.DECOMPOSE: ("Decompose", "splits each query into one sub-query a ground-truth tool"),
-    Stage.VERIFY: ("Verify", "says of each retrieved tool whether it serves a sub-query as the ground truth does"),
-    Stage.AUDIT: ("Audit", "says of each combination of valid tools whether it answers the whole query"),
+    Stage.DECOMPOSE: ("Decompose", "splits each query into one sub-query a ground-truth {kind}"),
+    Stage.VERIFY: ("Verify", "says of each retrieved {kind} whether it serves a sub-query as the ground truth does"),
+    Stage.AUDIT: ("Audit", "says of each combination of valid {kind}s whether it answers the whole query"),
 }
 VERIFY_RULES = {
-    VerifyRule.BOTH: "A tool is valid when it does the same and the sub-query gives the inputs it needs.",
-    VerifyRule.FUNCTION_ONLY: "A tool is valid when it does the same, whatever inputs it needs.",
+    VerifyRule.BOTH: "A {kind} is valid when it does the same and the sub-query gives the inputs it needs.",
+    VerifyRule.FUNCTION_ONLY: "A {kind} is valid when it does the same, whatever inputs it needs.",
 }
 AUDIT_RULES = {
-    AuditRule.BOTH: "A combination is valid when it covers every sub-query and its tools can pass on what they need.",
+    AuditRule.BOTH: "A combination is valid when it covers every sub-query and its {kind}s can pass on what they need.",
     AuditRule.COVERAGE: "A combination is valid when it covers every sub-query.",
 }
 REPEATED_RULES = {
-    RepeatedTool.DROP: "One tool for two sub-queries makes no combination: a smaller set is easier to retrieve, which "
-    "would inflate scores.",
-    RepeatedTool.COLLAPSE: "One tool for two sub-queries counts as the smaller set that it is.",
+    RepeatedTool.DROP: "One {kind} for two sub-queries makes no combination: a smaller set is easier to retrieve, "
+    "which would inflate scores.",
+    RepeatedTool.COLLAPSE: "One {kind} for two sub-queries counts as the smaller set that it is.",
 }
-#: Figure of ``table_one`` → words.
+#: Figure of ``table_one`` → words, with a place for the benchmark's kind.
 LABEL_FIGURES = {
     "queries": "Queries",
-    "tools_per_query": "Ground-truth tools a query",
+    "tools_per_query": "Ground-truth {kind}s a query",
     "subqueries": "Sub-queries",
     "verified_items": "Verified items",
     "items_per_subquery": "Verified items a sub-query",
-    "subqueries_with_equivalent": "Sub-queries with an extra tool",
+    "subqueries_with_equivalent": "Sub-queries with an extra {kind}",
     "combinations": "Valid combinations",
     "combinations_per_query": "Valid combinations a query",
     "queries_with_alternative": "Queries with an extra combination",
@@ -242,7 +242,7 @@ def settings_facts(settings: ToolexSettings) -> list[tuple[str, str]]:
         ("Candidates", f"top {settings.depth} of {pool} (preset {', '.join(sorted(presets))})"),
         ("Verify", str(settings.verify)),
         ("Audit", str(settings.audit)),
-        ("Repeated tool", str(settings.repeated_tool)),
+        ("Chosen twice", str(settings.repeated_tool)),
         ("Combinations audited a query", f"at most {settings.cap}"),
     ]
 
@@ -256,7 +256,7 @@ def label_figure(name: str, value: float | None) -> str:
     return whole(value) if isinstance(value, int) else f"{value:.2f}"
 
 
-def result_sentence(table: pl.DataFrame) -> str:
+def result_sentence(table: pl.DataFrame, kind: str) -> str:
     """What an expansion found, in plain words; empty without figures."""
     rows = table.filter(pl.col("domain").is_null())
     if rows.is_empty():
@@ -267,6 +267,7 @@ def result_sentence(table: pl.DataFrame) -> str:
     if per_query is None or queries is None or tools is None or items is None:
         return ""
     return (
-        f"**{per_query:.1f} valid combinations a query** instead of one: {points(queries)} % of queries have an extra "
-        f"combination, and {points(tools)} % of sub-queries an extra tool ({items - 1:.1f} extra tools a sub-query)."
+        f"**{per_query:.1f} valid combinations a query** instead of one: {points(queries)} % of queries have an "
+        f"extra combination, and {points(tools)} % of sub-queries an extra {kind} "
+        f"({items - 1:.1f} extra {kind}s a sub-query)."
     )

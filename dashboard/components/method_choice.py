@@ -36,7 +36,7 @@ _MOST_BUDGET = 10_000.0
 
 _TITLES = {Method.FULL_DOC: "Full-doc", Method.SUB_QUERY: "Sub-query ‡", Method.ADAPTER: "Adapter"}
 _SAID = {
-    Method.FULL_DOC: "The whole query is matched with the whole documentation of every tool.",
+    Method.FULL_DOC: "The whole query is matched with every whole document.",
     Method.SUB_QUERY: "‡ Each need behind a query is searched by itself, top 20 each, and the lists are fused "
     "(reciprocal ranks, k = 60). The needs are written from the labels, so this is a diagnostic, ranked apart.",
     Method.ADAPTER: "A linear adapter on the queries is trained on the benchmark's own labels in 5 folds; each query "

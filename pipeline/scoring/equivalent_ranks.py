@@ -141,9 +141,9 @@ def rank_curves(table: pl.DataFrame, ranks: int = CURVE_RANKS) -> RankCurves:
     elif negatives == 0:
         deep = int((table["retrieved"] >= NEGATIVE_DEPTH).sum())
         reason = (
-            f"No random tool was drawn: the ranking is not at hand, or its first {NEGATIVE_DEPTH} are all valid."
+            f"Nothing was drawn at random: the ranking is not at hand, or its first {NEGATIVE_DEPTH} are all valid."
             if deep
-            else f"The run has fewer than {NEGATIVE_DEPTH} results for every query, too few to draw a random tool from."
+            else f"The run has fewer than {NEGATIVE_DEPTH} results for every query, too few to draw a random one from."
         )
     rows: list[tuple[str, int, int, int, float]] = []
     for target in Target:

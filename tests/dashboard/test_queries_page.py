@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable
 
 import polars as pl
@@ -12,12 +11,10 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.components.benchmark_choice import first_with_queries
 from dashboard.components.open_query import column_heads
-from dashboard.components.query_list import MISSED, Order, column_widths
+from dashboard.components.query_list import Order, column_widths
 from dashboard.query_reading import ReadRun, content, offered_runs
 from pipeline.formats.paired_table import run_names
-from pipeline.jobs.first_start import demo_run
 from pipeline.jobs.site import Site
-from pipeline.jobs.submission import SubmissionMetadata, check_run, submit_run
 from store.access import benchmarks
 from tests.dashboard.dashboard_app import open_page
 
@@ -82,39 +79,6 @@ def test_heads_of_names_that_begin_alike_differ_and_are_short() -> None:
     heads = column_heads([ReadRun(name[-1], name, "", "", "") for name in (f"{LONG} 1", f"{LONG} 2")])
     assert len(set(heads.values())) == 2 and all(len(head) <= 24 for head in heads.values())
     assert list(column_heads([ReadRun("a", "BM25", "", "", "")]).values()) == ["BM25"]
-
-
-def words_of(page: AppTest) -> str:
-    """What a page says, without the texts of its documents, queries and reasons."""
-    said = [
-        block.value
-        for blocks in (page.title, page.subheader, page.markdown, page.caption, page.text, page.info)
-        for block in blocks
-    ]
-    labels = [
-        widget.label
-        for widgets in (page.expander, page.selectbox, page.multiselect, page.button, page.text_input)
-        for widget in widgets
-    ]
-    heads = [f"{list(table.value.columns)} {table.proto.columns} {table.proto.alt}" for table in page.dataframe]
-    return "\n".join([*said, *labels, *heads])
-
-
-@pytest.fixture
-def skill_runs(site: Site) -> list[str]:
-    """Two runs of the demo skills."""
-    source = demo_run("skills")
-    checked = check_run(site, source, "demo-skills")
-    return [submit_run(site, checked, source, SubmissionMetadata(retriever=name), publish=True) for name in "AB"]
-
-
-@pytest.mark.parametrize("query", [{"q_show": MISSED}, {"q_query": "skill-q51"}, {"q_query": "skill-q08"}])
-def test_a_benchmark_of_skills_is_told_of_as_skills(app: AppTest, skill_runs: list[str], query: dict[str, str]) -> None:
-    page = open_page(app, "queries", q_benchmark="demo-skills@1", q_run=skill_runs, **query)
-    assert not page.exception
-    text = words_of(page)
-    assert not re.search(r"\btools?\b", text, re.IGNORECASE), text
-    assert re.search(r"\bskills?\b", text)
 
 
 def test_what_did_not_pass_is_folded(app: AppTest, site: Site, submitted: Callable[..., str]) -> None:
