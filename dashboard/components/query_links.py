@@ -42,17 +42,16 @@ def explaining_links(record: BenchmarkRecord, run: RunRecord) -> None:
     token: Parameters = {}
     if run.private_token and (run.visibility == "private" or run.state != "published"):
         token = {TOKEN: run.private_token}
-    with st.container(horizontal=True, gap="medium"):
+    st.page_link(
+        "pages/queries.py", label="Most-changed queries", icon=":material/manage_search:",
+        query_params={"q_benchmark": record.name, "q_run": run.id, "q_sort": str(Order.LIFT), **token},
+    )  # fmt: skip
+    st.page_link(
+        "pages/equivalent_ranks.py", label="Equivalent ranks", icon=":material/show_chart:",
+        query_params={"er_benchmark": record.name, "er_run": run.id, **token},
+    )  # fmt: skip
+    if run.method in EXPLAINED and run.method_settings is not None and not token and run.state == "published":
         st.page_link(
-            "pages/queries.py", label="Most-changed queries", icon=":material/manage_search:",
-            query_params={"q_benchmark": record.name, "q_run": run.id, "q_sort": str(Order.LIFT), **token},
+            "pages/mftr_lab.py", label="Field by field", icon=":material/view_column:",
+            query_params={"lab_benchmark": record.name, "lab_run": run.id},
         )  # fmt: skip
-        st.page_link(
-            "pages/equivalent_ranks.py", label="Equivalent ranks", icon=":material/show_chart:",
-            query_params={"er_benchmark": record.name, "er_run": run.id, **token},
-        )  # fmt: skip
-        if run.method in EXPLAINED and run.method_settings is not None and not token and run.state == "published":
-            st.page_link(
-                "pages/mftr_lab.py", label="Field by field", icon=":material/view_column:",
-                query_params={"lab_benchmark": record.name, "lab_run": run.id},
-            )  # fmt: skip

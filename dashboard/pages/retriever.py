@@ -192,7 +192,7 @@ def links(place: Standing, run_id: str) -> None:
             query_params={"lb_benchmark": name, "run": run_id},
         )  # fmt: skip
         compare_link(place.benchmark, run_id)
-    explaining_links(place.benchmark, read_run(run_id).run)
+        explaining_links(place.benchmark, read_run(run_id).run)
 
 
 def relatives(found: ReadRetriever, standing: list[Standing], titles: dict[int, str], metric: str, k: int) -> None:

@@ -44,11 +44,12 @@ def page() -> None:
             f"{plain(method_title(shown.run.method))} on {plain(shown.benchmark.title)} ({plain(shown.benchmark.name)})"
         )
     public = shown.run.visibility == "public" and shown.run.state == "published"
-    retriever_link(shown)
-    explaining_links(shown.benchmark, shown.run)
-    if public:
-        compare_link(shown.benchmark, shown.run.id)
-    else:
+    with st.container(horizontal=True, gap="medium"):
+        retriever_link(shown)
+        explaining_links(shown.benchmark, shown.run)
+        if public:
+            compare_link(shown.benchmark, shown.run.id)
+    if not public:
         st.caption(
             "These pages open with this run chosen for whoever has its link. Comparing it with another run, and its "
             "place on the leaderboard, come with publishing it."
