@@ -81,7 +81,8 @@ def equivalents_table(query: OpenQuery, judged: pl.DataFrame) -> pl.DataFrame:
 def decided(origin: str | None, judge: str | None) -> str:
     """``a judge: openai/gpt-5``."""
     said = _ORIGINS.get(origin or "", origin or "")
-    return ": ".join(part for part in (said, judge if judge and origin != "ground_truth" else "") if part)
+    named = judge if judge and origin != "ground_truth" and judge != origin else ""
+    return ": ".join(part for part in (said, named) if part)
 
 
 def combinations_table(query: OpenQuery, rows: pl.DataFrame) -> pl.DataFrame:

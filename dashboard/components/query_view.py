@@ -34,6 +34,8 @@ from pipeline.scoring.query_card import Role
 
 PREFIX = "q_"
 _TITLE = 150
+#: Rows that a table shows before it scrolls: a query may have hundreds of equivalents and combinations.
+_MOST_ROWS = 12
 
 
 def show_query(query: OpenQuery, disputes: Callable[[], None] | None = None) -> None:
@@ -93,7 +95,12 @@ def outcome(query: OpenQuery) -> None:
             f"Each dot is an equivalent, each diamond a ground-truth {query.kind}, at the rank where the run has it."
         )
     with st.expander(f"Data of this chart, and every judged {query.kind}"):
-        text_table(ranks_table(query), label=f"Rank of every labelled {query.kind} under every run", key="q_ranks")
+        text_table(
+            ranks_table(query),
+            label=f"Rank of every labelled {query.kind} under every run",
+            key="q_ranks",
+            most_rows=_MOST_ROWS,
+        )
 
 
 def finding(query: OpenQuery, run: ReadRun) -> str:
@@ -170,7 +177,7 @@ def needs(query: OpenQuery) -> None:
         st.text(f"The need: {need['text']}")
     truth = need["tool_id"]
     if verified:
-        judged = card.equivalents.filter(pl.col("position") == need["position"])
+        judged = by_rank(query, truth, card.equivalents.filter(pl.col("position") == need["position"]))
         others = [tool for tool in judged["tool_id"] if tool != truth]
         if others:
             judged_tables(query, judged)
@@ -178,6 +185,16 @@ def needs(query: OpenQuery) -> None:
         others = card.tools.filter(role=Role.EQUIVALENT.value)["tool_id"].to_list()
         judged = card.equivalents.clear()
     documents(query, truth, list(dict.fromkeys(others)), judged)
+
+
+def by_rank(query: OpenQuery, truth: str, judged: pl.DataFrame) -> pl.DataFrame:
+    """The ground truth first, then what any of the runs ranks highest; what none has comes last, in its own order."""
+    best = [
+        min((ranks[tool] for ranks in query.ranks.values() if tool in ranks), default=None)
+        for tool in judged["tool_id"]
+    ]
+    order = pl.DataFrame({"other": judged["tool_id"] != truth, "best": pl.Series(best, dtype=pl.Int64)})
+    return judged[order.select(pl.arg_sort_by("other", "best", nulls_last=True, maintain_order=True)).to_series()]
 
 
 def judged_tables(query: OpenQuery, judged: pl.DataFrame) -> None:
@@ -191,6 +208,7 @@ def judged_tables(query: OpenQuery, judged: pl.DataFrame) -> None:
             key="q_equivalents",
             label=f"Valid {query.kind}s for this need",
             widths=widths,
+            most_rows=_MOST_ROWS,
         )
     if not others.is_empty():
         with st.expander(f"Judged and not valid: {whole(others.height)}"):
@@ -199,6 +217,7 @@ def judged_tables(query: OpenQuery, judged: pl.DataFrame) -> None:
                 key="q_not_valid",
                 label=f"{query.kind.capitalize()}s judged and not valid for this need",
                 widths=widths,
+                most_rows=_MOST_ROWS,
             )
 
 
@@ -246,12 +265,15 @@ def combinations(query: OpenQuery) -> None:
     if query.runs:
         said += f" Columns of runs say where they rank the combination's {query.kind}s."
     st.caption(said)
-    text_table(combinations_table(query, passed), key="q_combinations", label="Valid combinations")
+    text_table(
+        combinations_table(query, passed), key="q_combinations", label="Valid combinations", most_rows=_MOST_ROWS
+    )
     if not failed.is_empty():
         with st.expander(f"{whole(failed.height)} did not pass"):
             text_table(
-                combinations_table(query, failed), key="q_failed_combinations", label="Combinations that did not pass"
-            )
+                combinations_table(query, failed), key="q_failed_combinations",
+                label="Combinations that did not pass", most_rows=_MOST_ROWS,
+            )  # fmt: skip
 
 
 def first_results(query: OpenQuery) -> None:

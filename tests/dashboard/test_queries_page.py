@@ -97,6 +97,11 @@ def test_what_did_not_pass_is_folded(app: AppTest, site: Site, submitted: Callab
     passed = [table for table in tables if set(table["Verdict"]) == {"valid"}]
     assert [len(table) for table in passed] == [judged.height - invalid.height, combinations.height - failed.height]
     assert len(page.selectbox(key="q_tool").options) == judged.height - 1, "every candidate can still be compared"
+    # The label first, then as the run ranks them.
+    valid = passed[0]
+    assert list(valid["Decided by"]).index("the label") == 0
+    ranks = [int(text) if text != "—" else 10**6 for text in valid.iloc[1:, 2]]
+    assert len(ranks) > 1 and ranks == sorted(ranks)
 
 
 def test_labels_are_read_without_a_page_and_without_a_warning(
