@@ -47,10 +47,10 @@ def choose_run(found: dict[str, LabRun]) -> LabRun:
 def nothing_measured(record: BenchmarkRecord) -> None:
     """No run over fields of this benchmark yet."""
     with st.container(border=True):
-        st.markdown(f"**No MFTR run of {plain(record.title)} is published yet.** It needs no language model:")
         st.markdown(
-            "rules put documents into fields, and each query stands for itself. On a demo benchmark it is measured "
-            "in the background after the first start, within minutes."
+            f"**No MFTR run of {plain(record.title)} is published yet.** It needs no language model: rules put "
+            "documents into fields, and each query stands for itself. On a demo benchmark it is measured in the "
+            "background after the first start, within minutes."
         )
         st.page_link(
             "pages/evaluate.py",
