@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any
 from pipeline.errors import JudgeError
 
 _TABLE = "model_prices_and_context_window_backup.json"
+#: Prices of calls with long prompts, by thousands of tokens.
+_LONG = re.compile(r"(?:input|output)_cost_per_token_above_(\d+)k_tokens")
 
 
 @dataclass(frozen=True)
@@ -22,15 +25,20 @@ class Price:
 
     Attributes:
         batch_prompt, batch_completion: in batch mode, where the provider states it.
+        long: for all tokens of a call whose prompt has more tokens than the number says; longest first.
     """
 
     prompt: float
     completion: float
     batch_prompt: float | None = None
     batch_completion: float | None = None
+    long: tuple[tuple[int, Price], ...] = ()
 
     def cost(self, prompt_tokens: int, completion_tokens: int, *, batch: bool = False) -> float:
         """Dollars for so many tokens; discounts for cached prompts are left out, so this never says too little."""
+        for above, price in self.long:
+            if prompt_tokens > above:
+                return price.cost(prompt_tokens, completion_tokens, batch=batch)
         prompt, completion = self.prompt, self.completion
         if batch:
             prompt = prompt if self.batch_prompt is None else self.batch_prompt
@@ -62,18 +70,36 @@ def price_of(model: str, registered: Mapping[str, Price]) -> Price | None:
         if not isinstance(entry, dict) or entry.get("litellm_provider") != provider:
             return None
     try:
-        prompt = _highest(entry, "input_cost_per_token")
-        completion = _highest(entry, "output_cost_per_token", "output_cost_per_reasoning_token")
+        return _read(entry)
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def _read(entry: Mapping[str, Any]) -> Price:
+    """The prices of an entry of the table, with those of long prompts."""
+    limits = sorted({int(found[1]) for name in entry if (found := _LONG.fullmatch(name))}, reverse=True)
+    long = tuple((thousands * 1000, _at(entry, f"_above_{thousands}k_tokens")) for thousands in limits)
+    return replace(_at(entry, ""), long=long)
+
+
+def _at(entry: Mapping[str, Any], length: str) -> Price:
+    """The prices at one length of prompts; a side that is not stated for it costs what it does for shorter ones."""
+
+    def stated(name: str) -> float | None:
+        value = entry.get(name)
+        return None if value is None else float(value)
+
+    prompt, completion = stated(f"input_cost_per_token{length}"), stated(f"output_cost_per_token{length}")
+    if prompt is None:
+        prompt = float(entry["input_cost_per_token"])
+    if completion is None:
+        completion = float(entry["output_cost_per_token"])
     return Price(
-        prompt, completion, entry.get("input_cost_per_token_batches"), entry.get("output_cost_per_token_batches")
+        prompt,
+        max(completion, stated("output_cost_per_reasoning_token") or 0.0),
+        stated(f"input_cost_per_token{length}_batches"),
+        stated(f"output_cost_per_token{length}_batches"),
     )
-
-
-def _highest(entry: Mapping[str, Any], *names: str) -> float:
-    """The highest of the prices that may apply; the first must be stated."""
-    return max(float(entry[names[0]]), *(float(entry.get(name) or 0) for name in names))
 
 
 def parse_prices(text: str) -> dict[str, Price]:

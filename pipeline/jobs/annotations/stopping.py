@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from pipeline.jobs.annotations.following import AnnotationProgress
 from pipeline.jobs.llm_answers import asking_config
 from pipeline.jobs.site import Site
@@ -30,5 +32,5 @@ def stopped_by_budget(site: Site, one: AnnotationProgress) -> bool:
         price = price_of(line.model, known)
         if price is not None and line.usage.calls:
             prompt = _LONGEST_PROMPT * line.usage.prompt_tokens / line.usage.calls
-            dearest = max(dearest, price.prompt * prompt + price.completion * answer)
+            dearest = max(dearest, price.cost(math.ceil(prompt), answer))
     return one.budget.max_cost - one.spent.cost < dearest

@@ -54,6 +54,14 @@ def test_toolex_size_is_estimated_from_a_sample():
 def test_prices_come_from_the_operator_then_from_the_table_then_from_nobody():
     assert price_of("openai/gpt-4o-mini", {}) == Price(1.5e-7, 6e-7, 7.5e-8, 3e-7)
     assert price_of("openai/gpt-4o-mini", PRICES) == Price(1e-6, 2e-6)
+    long = price_of("gemini/gemini-2.5-pro", {})
+    assert long is not None and long.long[0][0] == 200_000
+    assert long.cost(200_000, 10) == pytest.approx(200_000 * 1.25e-6 + 10 * 1e-5)
+    assert long.cost(200_001, 10) == pytest.approx(200_001 * 2.5e-6 + 10 * 1.5e-5), "all tokens of a long prompt"
+    assert long.cost(200_001, 10, batch=True) == pytest.approx(200_001 * 1.25e-6 + 10 * 7.5e-6)
+    # Where a batch of long prompts has no price of its own, it costs what a call does.
+    tiers = Price(1.0, 2.0, 0.5, 1.0, long=((100, Price(9.0, 8.0)), (10, Price(3.0, 4.0))))
+    assert [tiers.cost(tokens, 1, batch=True) for tokens in (10, 11, 101)] == [6.0, 37.0, 917.0]
     assert price_of("hosted_vllm/gpt-4o-mini", {}) is None
     assert parse_prices("hosted_vllm/a=0.1/0.4, ollama/b=0/0") == {
         "hosted_vllm/a": Price(0.1 / 1e6, 0.4 / 1e6),
