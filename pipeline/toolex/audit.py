@@ -7,11 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pipeline.llm.prompts import load_prompt
-from pipeline.llm.records import Answer, Asker, Outcome, Pending, Question, Sampling
+from pipeline.llm.records import Answer, Asker, Outcome, Pending, Question
 from pipeline.retrieval.progress import CancelledCallback, ProgressCallback
 from pipeline.toolex.combine import Combinations
-from pipeline.toolex.questions import BOOLEAN, TEXT, LazyQuestions, ask_each, check_reason, numbered, strict_object
+from pipeline.toolex.questions import (
+    BOOLEAN,
+    TEXT,
+    LazyQuestions,
+    ask_each,
+    check_reason,
+    numbered,
+    strict_object,
+    verdict_question,
+)
 from pipeline.toolex.records import (
     AuditedCombination,
     Combination,
@@ -43,25 +51,21 @@ def audit_question(
         documents: documentation by tool id.
         settings: judge and bounds.
     """
-    prompt = load_prompt(AUDIT_PROMPT)
     checklist = "\n".join(f"{subquery.position + 1}. {subquery.text}" for subquery in subqueries)
     reference = [subquery.tool_id for subquery in subqueries]
-    return Question(
-        model=settings.audit_judge,
-        prompt=prompt.reference,
-        messages=prompt.messages(
-            query=task.text,
-            instruction=task.instruction,
-            checklist=checklist,
-            count=str(len(combination.tool_ids)),
-            tools=numbered([documents[tool] for tool in combination.tool_ids], "tool"),
-            reference_count=str(len(reference)),
-            reference=numbered([documents[tool] for tool in reference], "reference tool"),
-        ),
-        schema=SCHEMA,
-        schema_name=AUDIT_PROMPT,
-        purpose=Stage.AUDIT,
-        sampling=Sampling(max_tokens=settings.verdict_tokens),
+    return verdict_question(
+        settings.audit_judge,
+        AUDIT_PROMPT,
+        SCHEMA,
+        Stage.AUDIT,
+        settings,
+        query=task.text,
+        instruction=task.instruction,
+        checklist=checklist,
+        count=str(len(combination.tool_ids)),
+        tools=numbered([documents[tool] for tool in combination.tool_ids], "tool"),
+        reference_count=str(len(reference)),
+        reference=numbered([documents[tool] for tool in reference], "reference tool"),
     )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
-from pipeline.llm.prompts import fence
-from pipeline.llm.records import Asker, Check, Outcome, Question
+from pipeline.llm.prompts import fence, load_prompt
+from pipeline.llm.records import Asker, Check, Outcome, Question, Sampling
 from pipeline.retrieval import progress as progress_of
 from pipeline.retrieval.progress import CancelledCallback, ProgressCallback
 from pipeline.toolex.records import is_blank
+from pipeline.toolex.settings import Stage, ToolexSettings
 
 #: Questions and characters handed over at once: the end of a part waits for its slowest answer, so parts are long, but
 #: a request to stop is heard between them, and long documents must not fill the memory.
@@ -95,6 +96,31 @@ def strict_object(properties: Mapping[str, Any]) -> dict[str, Any]:
 def numbered(documents: Sequence[str], label: str) -> str:
     """Documents one after another, each between marks of its own that carry its number from 1."""
     return "\n\n".join(fence(document, f"{label} {number}") for number, document in enumerate(documents, start=1))
+
+
+def verdict_question(
+    judge: str, prompt_name: str, schema: Mapping[str, Any], stage: Stage, settings: ToolexSettings, **fields: str
+) -> Question:
+    """A question for a verdict, within the settings' bound on its tokens.
+
+    Args:
+        judge: the language model, ``provider/model``.
+        prompt_name: the prompt; its name is the schema's too.
+        schema: of the answer.
+        stage: which stage asks.
+        settings: bounds.
+        fields: what the prompt is filled with.
+    """
+    prompt = load_prompt(prompt_name)
+    return Question(
+        model=judge,
+        prompt=prompt.reference,
+        messages=prompt.messages(**fields),
+        schema=schema,
+        schema_name=prompt_name,
+        purpose=stage,
+        sampling=Sampling(max_tokens=settings.verdict_tokens),
+    )
 
 
 def check_reason(question: Question, value: Mapping[str, Any]) -> str | None:

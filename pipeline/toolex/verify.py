@@ -9,10 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from pipeline.benchmark import Origin
-from pipeline.llm.prompts import load_prompt
-from pipeline.llm.records import Answer, Asker, Outcome, Pending, Question, Sampling
+from pipeline.llm.records import Answer, Asker, Outcome, Pending, Question
 from pipeline.retrieval.progress import CancelledCallback, ProgressCallback
-from pipeline.toolex.questions import BOOLEAN, TEXT, LazyQuestions, ask_each, check_reason, strict_object
+from pipeline.toolex.questions import (
+    BOOLEAN,
+    TEXT,
+    LazyQuestions,
+    ask_each,
+    check_reason,
+    strict_object,
+    verdict_question,
+)
 from pipeline.toolex.records import Candidate, Subquery, Verdict, plain_sentence, provenance_of
 from pipeline.toolex.settings import VERIFY_PROMPT, Stage, ToolexSettings, VerifyRule
 
@@ -26,17 +33,15 @@ def verify_question(
     subquery: Subquery, tool_id: str, documents: Mapping[str, str], settings: ToolexSettings
 ) -> Question:
     """The question whether a tool could serve a sub-query."""
-    prompt = load_prompt(VERIFY_PROMPT)
-    return Question(
-        model=settings.verify_judge,
-        prompt=prompt.reference,
-        messages=prompt.messages(
-            subquery=subquery.text, reference=documents[subquery.tool_id], candidate=documents[tool_id]
-        ),
-        schema=SCHEMA,
-        schema_name=VERIFY_PROMPT,
-        purpose=Stage.VERIFY,
-        sampling=Sampling(max_tokens=settings.verdict_tokens),
+    return verdict_question(
+        settings.verify_judge,
+        VERIFY_PROMPT,
+        SCHEMA,
+        Stage.VERIFY,
+        settings,
+        subquery=subquery.text,
+        reference=documents[subquery.tool_id],
+        candidate=documents[tool_id],
     )
 
 
