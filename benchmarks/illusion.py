@@ -1,13 +1,13 @@
 """Does fine-tuning help, or does it learn the labels? A linear query adapter on MiniLM, with old and new scores.
 
-    python benchmarks/illusion.py BENCHMARK_FOLDER [BENCHMARK_FOLDER …] [--cache FOLDER] [--k 10] [--seed 42]
+    python benchmarks/illusion.py [BENCHMARK_FOLDER …] [--cache FOLDER] [--k 10] [--seed 42]
 
-For each benchmark folder that has combinations (gorilla-tensor with the basis "identical api_call" and bfcl with the
-basis "BFCL", as ``make_benchmark.py`` writes them) the adapter is trained twice in five folds, with the annotated
-tools and with every valid tool as positives. The table shows the gain over MiniLM itself under one label a query
-(old) and over all valid combinations (new), and the illusion share 1 − new/old, with 95 % intervals of the
-stratified paired bootstrap over queries; folds and training are not resampled. A negative share means that the labels
-hid gain. The seconds are those of training, ranking and intervals, from cached embeddings.
+For each benchmark folder that has combinations (gorilla-tensor and bfcl from the real rows, where none is named) the
+adapter is trained twice in five folds, with the annotated tools and with every valid tool as positives. The table
+shows the gain over MiniLM itself under one label a query (old) and over all valid combinations (new), and the illusion
+share 1 − new/old, with 95 % intervals of the stratified paired bootstrap over queries; folds and training are not
+resampled. A negative share means that the labels hid gain. The seconds are those of training, ranking and intervals,
+from cached embeddings.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 import polars as pl
+from inputs.real import BASIS, benchmark_folder
 
 from pipeline.benchmark import Benchmark
 from pipeline.formats.benchmark_folder import read_benchmark_folder
@@ -82,14 +83,14 @@ def rows_of(
 def main() -> None:
     """Train, rank, score and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("benchmarks", type=Path, nargs="+")
+    parser.add_argument("benchmarks", type=Path, nargs="*")
     parser.add_argument("--cache", type=Path, default=Path("embeddings"), help="embeddings are kept here")
     parser.add_argument("--k", type=int, default=10)
     parser.add_argument("--seed", type=int, default=42)
     arguments = parser.parse_args()
     model, cache = resolve_model("minilm"), FolderEmbeddingCache(arguments.cache)
     rows = []
-    for folder in arguments.benchmarks:
+    for folder in arguments.benchmarks or map(benchmark_folder, BASIS):
         loaded = read_benchmark_folder(folder)
         rows += rows_of(loaded, compile_benchmark(loaded), model, cache, arguments.k, arguments.seed)
     print(write_table(pl.DataFrame(rows), TableFormat.MARKDOWN))

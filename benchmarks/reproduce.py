@@ -1,11 +1,10 @@
 """The papers' Full-Doc figures, retrieved again: BM25 and MiniLM under both presets.
 
-    python benchmarks/reproduce.py --benchmarks FOLDER [FOLDER …] [--cache FOLDER] [--only apibank …]
+    python benchmarks/reproduce.py [--data ../shared] [--cache FOLDER] [--only apibank …]
 
-Each FOLDER holds benchmark folders (as ``make_benchmark.py`` writes them), by name: apibank, apigen and
-gorilla-huggingface. BM25 must equal the paper to four decimals, MiniLM must lie within 0.0005. MiniLM encodes about
-6,500 texts on the first run, some minutes on a CPU; with ``--cache`` the second run reads them. Exit code 1 when a
-figure differs.
+The benchmarks are apibank, apigen and gorilla-huggingface, made from the rows in ``--data``. BM25 must equal the paper
+to four decimals, MiniLM must lie within 0.0005. MiniLM encodes about 6,500 texts on the first run, some minutes on a
+CPU; with ``--cache`` the second run reads them. Exit code 1 when a figure differs.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
+from inputs.real import INPUTS, benchmark_folder
 
 from pipeline.formats.benchmark_folder import read_benchmark_folder
 from pipeline.formats.tables import TableFormat, write_table
@@ -55,20 +55,16 @@ TOLERANCE = {"bm25": 0.00005, "minilm": 0.0005}
 def main() -> int:
     """Retrieve, score, compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--benchmarks", type=Path, nargs="+", required=True)
+    parser.add_argument("--data", type=Path, default=INPUTS, help="holds data and checks/make_benchmark.py")
     parser.add_argument("--cache", type=Path, help="keep embeddings here")
     parser.add_argument("--only", nargs="+", default=[], help="benchmarks to look at")
     arguments = parser.parse_args()
     cache = FolderEmbeddingCache(arguments.cache) if arguments.cache else None
-    rows, missing = [], set()
+    rows = []
     for figure in FIGURES:
         if arguments.only and figure.benchmark not in arguments.only:
             continue
-        folder = next((f / figure.benchmark for f in arguments.benchmarks if (f / figure.benchmark).is_dir()), None)
-        if folder is None:
-            missing.add(figure.benchmark)
-            continue
-        loaded = read_benchmark_folder(folder)
+        loaded = read_benchmark_folder(benchmark_folder(figure.benchmark, arguments.data))
         compiled = compile_benchmark(loaded)
         start = time.perf_counter()
         found = retrieve(loaded, resolve_model(figure.model), preset=figure.preset, cache=cache)
@@ -92,8 +88,6 @@ def main() -> int:
         print(f"{figure.benchmark}, {figure.model}, {figure.preset}: {rows[-1]['agrees']}", file=sys.stderr, flush=True)
     if rows:
         print(write_table(pl.DataFrame(rows), TableFormat.MARKDOWN))
-    for name in sorted(missing):
-        print(f"not found: {name}; build it with make_benchmark.py DATA OUT {name} --source {name}")
     return 1 if any(row["agrees"] == "NO" for row in rows) or not rows else 0
 
 

@@ -1,0 +1,1 @@
+"""What several benchmark scripts measure on."""
