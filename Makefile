@@ -14,7 +14,7 @@ serve: $(VENV)/.serve
 	$(BIN)/equirank serve --host $(HOST) --port $(PORT)
 
 test: lint
-	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -33,16 +33,14 @@ def shared() -> Path:
     return folder
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file in one process, which makes their fixtures once; the browser's, the longest, go first.
+    """Begin with the files that take longest, so that processes which share the files end at about the same time."""
 
-    Groups count under ``--dist loadgroup``. Files that share a fixture of the session name one group of their own.
-    """
-    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(f"{item.path.parent.name}-{item.path.stem}"))
+    def files(mark: str) -> set[Path]:
+        return {item.path for item in items if item.get_closest_marker(mark) is not None}
+
+    browser, slow = files("browser"), files("slow")
+    items.sort(key=lambda item: (item.path not in browser, item.path not in slow))
 
 
 @pytest.hookimpl(wrapper=True)

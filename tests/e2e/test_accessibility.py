@@ -25,7 +25,7 @@ from tests.e2e.pages import Scheme, new_tab, open_page, settle
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("board")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 #: Addresses that show each page with data; ``{run}`` is a run of the demo benchmark.
 VIEWS: dict[str, tuple[str, ...]] = {

@@ -17,7 +17,7 @@ from tests.e2e.pages import Scheme, click_table, new_tab, open_page, settle
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("board")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 #: Every page with charts, and how many it has at least.
 VIEWS = {

@@ -15,7 +15,7 @@ from tests.e2e.pages import open_page, settle
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.xdist_group("board")]
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
 
 def test_links_lead_to_their_page_and_hidden_runs_are_not_replaced(board: Board, browser: Browser) -> None:
