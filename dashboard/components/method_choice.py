@@ -13,7 +13,7 @@ import streamlit as st
 from dashboard.components import permalinks
 from dashboard.components.mftr_words import METHOD_TITLES
 from dashboard.components.model_choice import PREFIX
-from dashboard.components.numbers import whole
+from dashboard.components.numbers import day, whole
 from dashboard.components.untrusted import plain
 from dashboard.current_site import the_site
 from pipeline import published
@@ -53,6 +53,8 @@ _ORDER: tuple[Method | FieldMethod, ...] = (
     Method.SUB_QUERY,
     *(method for method in FieldMethod if method not in ("mftr", "easytool", "pluto", "onlinerag")),
 )
+#: The choice of weights that are not imported.
+_LEARNED = "learned"
 #: These compare rewritten queries with raw documents: the query itself is none.
 _REWRITES = (FieldMethod.REWRITE_ONLY, FieldMethod.WEIGHTING_REWRITE)
 
@@ -180,6 +182,31 @@ def _source(benchmark: BenchmarkRecord, kind: FieldTextKind, method: FieldMethod
         describe=lambda word: words[word],
         width=260,
     )
+
+
+def choose_weights(benchmark: BenchmarkRecord, chosen: ChosenMethod, contract_hash: str) -> str:
+    """Learned weights or imported ones, where there are some for these texts and this encoding; "" learns.
+
+    Args:
+        benchmark: what is measured on.
+        chosen: the method with its texts.
+        contract_hash: how the model encodes.
+    """
+    if not isinstance(chosen.method, FieldMethod) or not chosen.method.needs.learns:
+        return ""
+    texts = (str(chosen.said.get("standardizer", "")), str(chosen.said.get("rewriter", "")))
+    found = mftr_reading.imported_weights(the_site(), benchmark.name, contract_hash, *texts)
+    if not found:
+        return ""
+    words = {_LEARNED: "learned here, in five folds"}
+    words |= {
+        one.id: f"imported{'' if one.created is None else f' {day(one.created)}'}, {one.folds} folds · {one.id[:8]}"
+        for one in found
+    }
+    picked = permalinks.described_select(
+        "Weights of the fields", list(words), PREFIX + "weights", _LEARNED, describe=lambda word: words[word], width=260
+    )
+    return "" if picked == _LEARNED else picked
 
 
 def _asking() -> tuple[dict[str, Any], str]:

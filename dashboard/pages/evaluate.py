@@ -13,7 +13,7 @@ from dashboard.components.benchmark_choice import choose_version
 from dashboard.components.empty import no_benchmarks
 from dashboard.components.failures import show, shown_errors
 from dashboard.components.job_view import show_job
-from dashboard.components.method_choice import ChosenMethod, asking_sentence, choose_method
+from dashboard.components.method_choice import ChosenMethod, asking_sentence, choose_method, choose_weights
 from dashboard.components.model_choice import PREFIX, ChosenModel, choose_model
 from dashboard.components.moments import duration
 from dashboard.components.numbers import whole
@@ -25,10 +25,11 @@ from dashboard.current_site import the_site
 from pipeline.errors import EquiRankError
 from pipeline.jobs import job_client
 from pipeline.jobs.estimate import Estimate, estimate
-from pipeline.jobs.evaluation_request import EvaluationRequest
+from pipeline.jobs.evaluation_request import EvaluationRequest, permissions
 from pipeline.jobs.fields.methods import FieldMethod
 from pipeline.jobs.submission import LOCAL_PERSON
 from pipeline.retrieval.contract import Dtype, Preset
+from pipeline.retrieval.models import resolve_model
 from pipeline.retrieval.retrieve import Method
 from store.errors import NotFound, StoreError
 from store.records import BenchmarkRecord
@@ -65,6 +66,9 @@ def choose_options(benchmark: BenchmarkRecord, model: ChosenModel) -> ChosenMeth
         preset = permalinks.segments("Encoding", [str(p) for p in Preset], PREFIX + "preset", str(Preset.CARD))
         st.caption(_PRESETS[Preset(preset)])
     said["preset"] = preset
+    weights = choose_weights(benchmark, chosen_method, _contract_hash(model, preset))
+    if weights:
+        said["weights"] = weights
     if not (isinstance(method, FieldMethod) and method.needs.fields):
         # MFTR and its variants make queries of their own.
         said["instruction"] = permalinks.switch(
@@ -83,6 +87,17 @@ def choose_options(benchmark: BenchmarkRecord, model: ChosenModel) -> ChosenMeth
             )  # fmt: skip
             said["dtype"] = "" if chosen == _AS_PRESET else chosen
     return ChosenMethod(method, said, chosen_method.missing)
+
+
+def _contract_hash(model: ChosenModel, preset: str) -> str:
+    """How the model encodes; "" where that is not known before it is tried or not allowed here."""
+    if model.known is None:
+        return ""
+    try:
+        found = resolve_model(model.known.entry.key, permissions=permissions(the_site().settings))
+    except EquiRankError:
+        return ""
+    return found.contract(preset).hash
 
 
 @st.cache_data(ttl=20, max_entries=64, show_spinner="Counting what there is to encode")

@@ -19,6 +19,7 @@ from pipeline.jobs.site import Site, open_site
 from pipeline.llm.providers import KEY_VARIABLES
 from store.access import workers
 from tests.dashboard.dashboard_app import open_page
+from tests.dashboard.stored_weights import imported_weights
 
 BM25 = EvaluationRequest("demo-tools@1", "bm25s")
 
@@ -118,6 +119,27 @@ def test_mftr_without_a_key_starts_by_rules(no_keys: None, jobs_site: Site, app:
     request = job_client.job(jobs_site, sound(app).query_params["job"]).request
     assert (request.method, request.method_preset, request.standardizer) == ("mftr", "v2", "rule-based")
     assert (request.rewriter, request.llm, request.budget) == ("original", "", None)
+
+
+def test_imported_weights_are_offered_with_the_texts_they_belong_to(
+    no_keys: None, jobs_site: Site, app: AppTest
+) -> None:
+    stored = imported_weights(jobs_site)
+    form(app, ev_model="bm25s", ev_method="mftr")
+    assert "ev_weights" not in [box.key for box in app.selectbox], "they mean nothing to other texts"
+    form(
+        app,
+        ev_model="bm25s",
+        ev_method="mftr",
+        ev_documents=stored.tools,
+        ev_queries=stored.queries,
+        ev_weights=stored.weights,
+    )
+    box = app.selectbox(key="ev_weights")
+    assert box.value == stored.weights and len(box.options) == 2 and "2 folds" in box.options[1]
+    app.button(key="ev_start").click().run()
+    request = job_client.job(jobs_site, sound(app).query_params["job"]).request
+    assert (request.standardizer, request.rewriter, request.weights) == (stored.tools, stored.queries, stored.weights)
 
 
 def test_what_asks_a_language_model_says_so_and_waits_for_a_key(no_keys: None, jobs_site: Site, app: AppTest) -> None:

@@ -9,6 +9,7 @@ import ast
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,13 @@ from tests.dashboard.conftest import APP, second_version
 from tests.dashboard.dashboard_app import open_page
 from tests.dashboard.measured_runs import measured
 from tests.dashboard.stored_expansion import EXPANSION_ID, finished_expansion, stored_study
+from tests.dashboard.stored_weights import StoredWeights, imported_weights
 
 pytestmark = pytest.mark.slow
 
 DEMO, PAPER = "demo-tools@1", "tooleq@published"
-#: (page, address): together they show every control; ``RUN`` stands for a run of the demo benchmark.
+#: (page, address): together they show every control; ``RUN`` stands for a run of the demo benchmark, ``TOOLS`` and
+#: ``ASKED`` for texts in fields that weights were imported with.
 VIEWS: tuple[tuple[str, dict[str, str]], ...] = (
     ("leaderboard", {"lb_benchmark": PAPER}),
     ("leaderboard", {"lb_benchmark": DEMO, "lb_provenance": "uploaded"}),
@@ -50,6 +53,16 @@ VIEWS: tuple[tuple[str, dict[str, str]], ...] = (
     ("mftr_lab", {"lab_benchmark": DEMO, "lab_view": "all queries"}),
     ("evaluate", {"ev_benchmark": DEMO, "ev_method": "adapter"}),
     ("evaluate", {"ev_benchmark": DEMO, "ev_method": "mftr", "ev_documents": "llm"}),
+    (
+        "evaluate",
+        {
+            "ev_benchmark": DEMO,
+            "ev_model": "bm25s",
+            "ev_method": "mftr",
+            "ev_documents": "TOOLS",
+            "ev_queries": "ASKED",
+        },
+    ),
     ("evaluate", {"ev_benchmark": DEMO, "ev_from": "Hub"}),
     ("evaluate", {"ev_benchmark": DEMO, "ev_from": "Folder"}),
     ("evaluate", {"ev_benchmark": DEMO, "ev_from": "Endpoint"}),
@@ -76,13 +89,27 @@ UNDO = {
 }
 #: A choice that these do not offer any more is forgotten, so the way back gives its first value.
 CHANGES_WHAT_IS_OFFERED = {
-    "lb_benchmark", "lb_layout", "lab_benchmark", "lab_view", "ev_model", "ev_from", "ev_method", "ev_documents",
-    "an_view",
+    "lb_benchmark", "lb_layout", "lab_benchmark", "lab_view", "ev_benchmark", "ev_model", "ev_from", "ev_method",
+    "ev_documents", "an_view",
 }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Filled:
+    """A site with what the views need."""
+
+    site: Site
+    run: str
+    texts: StoredWeights
+
+    def address(self, query: dict[str, str]) -> dict[str, str]:
+        """An address with the ids that its placeholders stand for."""
+        ids = {"RUN": self.run, "TOOLS": self.texts.tools, "ASKED": self.texts.queries}
+        return {name: ids.get(value, value) for name, value in query.items()}
+
+
 @pytest.fixture(scope="module")
-def filled(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, str]]:
+def filled(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
     """A prepared site with three runs of the demo tools; the tests only read."""
     home = tmp_path_factory.mktemp("filled") / "home"
     shutil.copytree(prepared_home, home)
@@ -104,8 +131,9 @@ def filled(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         measured(site, "mftr", method_preset=preset)
     finished_expansion(site, "demo-tools@1", second)
     stored_study(site, home.parent)
+    texts = imported_weights(site)
     use_site(site)
-    yield site, ids[0]
+    yield Filled(site, ids[0], texts)
     use_site(None)
     site.database.close()
 
@@ -186,10 +214,9 @@ def named(page: str, query: dict[str, str]) -> str:
 
 @pytest.mark.parametrize(("page", "query"), VIEWS, ids=[named(*view) for view in VIEWS])
 def test_addresses_restore_every_control_and_every_choice_can_be_undone(
-    filled: tuple[Site, str], page: str, query: dict[str, str]
+    filled: Filled, page: str, query: dict[str, str]
 ) -> None:
-    _, run = filled
-    query = {name: run if value == "RUN" else value for name, value in query.items()}
+    query = filled.address(query)
     app = opened(page, query)
     first = content(app)
     for key in [str(control.key) for control in controls(app)]:
@@ -247,14 +274,14 @@ def notices(app: AppTest) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def seen(filled: tuple[Site, str]) -> Callable[[str, dict[str, str]], AppTest]:
+def seen(filled: Filled) -> Callable[[str, dict[str, str]], AppTest]:
     """A view as its link shows it, opened once for all tests that only look at it."""
     apps: dict[str, AppTest] = {}
 
     def look(page: str, query: dict[str, str]) -> AppTest:
         name = named(page, query)
         if name not in apps:
-            apps[name] = opened(page, {k: filled[1] if value == "RUN" else value for k, value in query.items()})
+            apps[name] = opened(page, filled.address(query))
         return apps[name]
 
     return look
@@ -262,11 +289,10 @@ def seen(filled: tuple[Site, str]) -> Callable[[str, dict[str, str]], AppTest]:
 
 @pytest.mark.parametrize(("page", "query"), VIEWS, ids=[named(*view) for view in VIEWS])
 def test_what_a_link_asks_for_and_a_page_does_not_offer_is_never_replaced_without_a_word(
-    filled: tuple[Site, str], seen: Callable[[str, dict[str, str]], AppTest], page: str, query: dict[str, str]
+    filled: Filled, seen: Callable[[str, dict[str, str]], AppTest], page: str, query: dict[str, str]
 ) -> None:
-    _, run = filled
     app = seen(page, query)
-    query = {name: run if value == "RUN" else value for name, value in query.items()}
+    query = filled.address(query)
     assert not notices(app)
     # The layout, and which part is shown, decide which other controls there are.
     first = {"lb_layout", "lab_view", "an_view", "ill_runs", "ev_from", "ev_way", "ev_learns", "jobs_whose"}
@@ -296,9 +322,9 @@ HIDDEN_RUNS = (
 
 @pytest.mark.parametrize(("page", "benchmark", "query"), HIDDEN_RUNS, ids=[named(p, q) for p, _, q in HIDDEN_RUNS])
 def test_nothing_is_computed_in_place_of_a_run_that_cannot_be_shown(
-    filled: tuple[Site, str], page: str, benchmark: str, query: dict[str, str]
+    filled: Filled, page: str, benchmark: str, query: dict[str, str]
 ) -> None:
-    site, run = filled
+    site, run = filled.site, filled.run
     source = demo_run("tools")
     checked = check_run(site, source, DEMO)
     private = submit_run(site, checked, source, SubmissionMetadata(retriever="Unseen"), publish=False)
@@ -326,7 +352,7 @@ def test_nothing_is_computed_in_place_of_a_run_that_cannot_be_shown(
     ],
 )
 def test_no_other_benchmark_replaces_the_one_that_a_link_names(
-    filled: tuple[Site, str], page: str, query: dict[str, str]
+    filled: Filled, page: str, query: dict[str, str]
 ) -> None:
     app = opened(page, query)
     assert len(notices(app)) == 1

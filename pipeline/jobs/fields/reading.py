@@ -23,7 +23,7 @@ from pipeline.mftr.settings import DEFAULT_PRESET
 from store.access import benchmarks, mftr, runs
 from store.access.mftr import FieldTextsRecord
 from store.errors import NotFound
-from store.field_text_models import FieldTextKind, FieldTextSource
+from store.field_text_models import FieldTextKind, FieldTextSource, ParameterSource
 
 #: Methods whose runs have fields, weights and explanations.
 EXPLAINED = (FieldMethod.MFTR.value, FieldMethod.WITHOUT_WEIGHTING.value, FieldMethod.WITHOUT_PENALTY.value)
@@ -84,6 +84,44 @@ def field_text_sets(site: Site, benchmark: str, kind: FieldTextKind | str | None
         version = benchmarks.get(session, benchmark)
         found = mftr.list_field_texts(session, benchmark_version_id=version.id, kind=kind)
     return [_set(record) for record in found]
+
+
+@dataclass(frozen=True)
+class ImportedWeights:
+    """Weights that were imported, as they can be chosen.
+
+    Attributes:
+        id: of the parameter set.
+        folds: how many each query's own is of.
+        created: when they were imported.
+    """
+
+    id: str
+    folds: int
+    created: datetime | None
+
+
+def imported_weights(site: Site, benchmark: str, contract_hash: str, tools: str, queries: str) -> list[ImportedWeights]:
+    """The imported weights of these texts and this encoding, the newest first; they mean nothing to others.
+
+    Args:
+        site: where they are stored.
+        benchmark: ``slug`` or ``slug@version``.
+        contract_hash: how the model encodes.
+        tools, queries: ids of the stored texts in fields.
+
+    Raises:
+        NotFound: the benchmark is not stored.
+    """
+    with site.database.reading() as session:
+        version = benchmarks.get(session, benchmark)
+        found = mftr.list_parameters(session, benchmark_version_id=version.id)
+    return [
+        ImportedWeights(one.id, one.fold_count, one.created_at)
+        for one in found
+        if one.source is ParameterSource.IMPORTED
+        and (one.contract_hash, one.tools, one.queries) == (contract_hash, tools, queries)
+    ]
 
 
 def _set(record: FieldTextsRecord) -> FieldTextSet:
