@@ -126,6 +126,18 @@ class Database:
         with self._speaking_plainly(), Session(engine, autoflush=False) as session:
             yield session
 
+    @contextmanager
+    def connection(self) -> Generator[Connection]:
+        """A connection outside any transaction, for what has to last longer than one.
+
+        Raises:
+            DatabaseUnavailable: the database cannot be reached.
+        """
+        with self._speaking_plainly():
+            connection = self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        with connection:
+            yield connection
+
     def migrate(self) -> None:
         """Bring the tables up to date; safe when several processes start at once.
 

@@ -6,7 +6,6 @@ and however, it goes on after its last finished chunk; within a chunk every answ
 
 from __future__ import annotations
 
-import fcntl
 import time
 from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
@@ -32,6 +31,7 @@ from store.access import benchmarks
 from store.access.annotations import AnnotationRecord, ChunkRecord
 from store.annotation_models import AnnotationChunk
 from store.errors import Conflict
+from store.locks import try_lock
 from store.records import BenchmarkRecord
 
 #: Frames of the whole that are kept beside the new version.
@@ -281,29 +281,25 @@ def spent_words(work: Work) -> str:
 
 @contextmanager
 def alone(site: Site, annotation_id: str, *, wait: Callable[[], object] | None = None) -> Generator[None]:
-    """Keep other processes and threads of this machine off an expansion; the lock goes with the process.
+    """Keep other processes and threads off an expansion, on PostgreSQL those of other machines too.
 
     Args:
-        site: whose home holds the lock.
+        site: where it is stored.
         annotation_id: the expansion.
         wait: called several times a second while somebody else works on it; None refuses instead.
 
     Raises:
         Conflict: somebody works on it.
+        DatabaseUnavailable: the database cannot be reached.
     """
-    folder = site.settings.cache_folder / "expansions"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"{annotation_id}.lock").open("wb") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if wait is None:
-                    raise Conflict(
-                        f"something else on this machine works on the expansion {annotation_id[:12]}: wait until it "
-                        "is done, or stop it"
-                    ) from None
-                wait()
-                time.sleep(0.2)
-        yield
+    while True:
+        with try_lock(site.database, site.settings, f"expansion-{annotation_id}") as held:
+            if held:
+                yield
+                return
+        if wait is None:
+            raise Conflict(
+                f"something else works on the expansion {annotation_id[:12]}: wait until it is done, or stop it"
+            )
+        wait()
+        time.sleep(0.2)
