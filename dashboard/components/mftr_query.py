@@ -25,6 +25,8 @@ from dashboard.components.mftr_words import (
     reason_sentence,
     scaling_sentence,
     score_sentence,
+    share_sentence,
+    unused_fields,
 )
 from dashboard.components.numbers import NONE, points, whole
 from dashboard.components.run_detail import text_table
@@ -36,6 +38,7 @@ from pipeline.errors import MftrError
 from pipeline.mftr.explain import Explanation
 from pipeline.mftr.schema import Field
 from store.errors import NotFound
+from store.field_analysis_models import AnalysisKind
 from store.records import BenchmarkRecord
 
 PREFIX = "lab_"
@@ -184,7 +187,8 @@ def _ranks(found: Explanation, query: OpenedQuery, run: LabRun, title: str, narr
     st.markdown(
         rank_sentence(found, shortened(name, 80), title, run.full_doc is not None) + " " + reason_sentence(found)
     )
-    table = field_table(found)
+    unused = unused_fields(run.rewritten, field_reading.analyses(run.id).get(AnalysisKind.FIELDS))
+    table = field_table(found, unused)
     if narrow:
         short = [name for name in ("Field", "Rank", "Share", "Score", "Scaled", "Weight") if name in table.columns]
         text_table(table.select(short), label="Score and rank by each field")
@@ -194,7 +198,7 @@ def _ranks(found: Explanation, query: OpenedQuery, run: LabRun, title: str, narr
         _plain_table(table)
     ranked = f"Rank: of {whole(found.tools)} {query.kind}s by this field alone, {NONE} where nothing matches."
     learned = (
-        f"Weight and share: learned on the other folds, this query is in fold {found.fold + 1}."
+        f"Weight: learned on the other folds, this query is in fold {found.fold + 1}. {share_sentence(found, unused)}"
         if run.found.parameters is not None
         else "Nothing was learned: the score is the mean of the fields."
     )

@@ -83,12 +83,17 @@ def _weights(run: LabRun, kind: str, figures: pl.DataFrame | None) -> None:
     if learned is None:
         st.caption("Nothing was learned for this run: its score is the plain mean of the four fields.")
         return
-    st.markdown(weight_sentence(learned, kind, unused_fields(run.rewritten, figures)))
-    text_table(weight_frame(learned), label="Learned weight of each field and its share, by fold and of the mean")
+    unused = unused_fields(run.rewritten, figures)
+    st.markdown(weight_sentence(learned, kind, unused))
+    text_table(
+        weight_frame(learned, unused), label="Learned weight of each field and its share, by fold and of the mean"
+    )
+    part = "the fields in use" if unused else "the four"
     st.caption(
-        "Weight, and in brackets its share of the sum of the four, as in the MFTR paper's Table 5; where a weight of "
-        "the fold is negative there are no shares. Each fold is ranked by weights learned on the other folds; Mean: "
-        "over the folds. Weights multiply scores of different spread, so a share is no measure of quality."
+        f"Weight, and in brackets its share of the sum of {part}, as in the MFTR paper's Table 5; where one of these "
+        "weights is negative there are no shares. Each fold is ranked by weights learned on the other folds; Mean: of "
+        "each weight over the folds, and the shares of these means. Weights multiply scores of different spread, so a "
+        "share is no measure of quality."
     )
     with st.expander("What missing parameters cost"):
         st.caption(

@@ -41,6 +41,26 @@ def share_text(share: float | None) -> str:
     return NONE if share is None else f"{points(share)} %"
 
 
+def used_shares(
+    weights: tuple[float, float, float, float], unused: Sequence[str] = ()
+) -> tuple[float | None, float | None, float | None, float | None]:
+    """Shares of the sum over the fields in use, in the order of ``Field``.
+
+    Args:
+        weights: of the four fields.
+        unused: fields in which nothing could match: their weights multiply 0, so they are no part of the sum.
+
+    Returns:
+        None for an unused field, and for every field where the weight of a used one is negative or all are 0.
+    """
+    kept = [0.0 if field.value in unused else weight for field, weight in zip(Field, weights, strict=True)]
+    shares = weight_shares((kept[0], kept[1], kept[2], kept[3]))
+    if shares is None:
+        return None, None, None, None
+    d, p, r, e = (None if field.value in unused else share for field, share in zip(Field, shares, strict=True))
+    return d, p, r, e
+
+
 def listed(words: list[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
@@ -118,10 +138,42 @@ def charge_sentence(found: Explanation) -> str:
     )
 
 
-def field_table(found: Explanation) -> pl.DataFrame:
-    """One row a field, as the paper's Table 4, with the scaled score where that is weighed; texts are others'."""
+def _explained_shares(found: Explanation, unused: Sequence[str]) -> dict[Field, float | None]:
+    weights = {match.field: match.weight for match in found.fields}
+    d, p, r, e = (weights.get(field, 0.0) for field in Field)
+    return dict(zip(Field, used_shares((d, p, r, e), unused), strict=True))
+
+
+def share_sentence(found: Explanation, unused: Sequence[str] = ()) -> str:
+    """What a share is part of, and why there is none where the table has a dash.
+
+    Args:
+        found: whose weights.
+        unused: by ``unused_fields``.
+    """
+    said = f"Share: of the sum of the weights{' of the fields in use' if unused else ''}"
+    negative = [match.field.value for match in found.fields if match.weight < 0 and match.field.value not in unused]
+    if negative:
+        what = "weight" if len(negative) == 1 else "weights"
+        verb = "is" if len(negative) == 1 else "are"
+        return f"{said}; {NONE} here, since the {what} of {listed(negative)} {verb} negative and the sum has no parts."
+    if all(share is None for share in _explained_shares(found, unused).values()):
+        return f"{said}; {NONE} here, since that sum is 0."
+    if unused:
+        return f"{said}; {NONE} for {listed(list(unused))}, where nothing can match in this run."
+    return f"{said}."
+
+
+def field_table(found: Explanation, unused: Sequence[str] = ()) -> pl.DataFrame:
+    """One row a field, as the paper's Table 4, with the scaled score where that is weighed; texts are others'.
+
+    Args:
+        found: what is explained.
+        unused: by ``unused_fields``; they have no share.
+    """
     rows = []
     scaled = is_scaled(found)
+    shares = _explained_shares(found, unused)
     for match in found.fields:
         parameters = match.field is Field.PARAMETERS
         asked = "" if parameters else match.query_text
@@ -141,7 +193,7 @@ def field_table(found: Explanation) -> pl.DataFrame:
                 **({"Scaled": number(match.scaled)} if scaled else {}),
                 "Rank": whole(match.rank),
                 "Weight": number(match.weight),
-                "Share": share_text(match.share),
+                "Share": share_text(shares[match.field]),
             }
         )
     return pl.DataFrame(rows)
@@ -164,21 +216,27 @@ def parameter_table(found: Explanation) -> pl.DataFrame:
     )
 
 
-def weight_frame(learned: ParameterSet) -> pl.DataFrame:
-    """Weight of each field with its share, in each fold and of the means (Table 5)."""
-    columns: dict[str, list[str]] = {"Field": [field.value for field in Field]}
+def weight_frame(learned: ParameterSet, unused: Sequence[str] = ()) -> pl.DataFrame:
+    """Weight of each field with its share, in each fold and of the means (Table 5).
+
+    Args:
+        learned: the folds.
+        unused: by ``unused_fields``; they have no share, and their rows say so.
+    """
+    names = [f"{field.value} (not in use)" if field.value in unused else field.value for field in Field]
+    columns: dict[str, list[str]] = {"Field": names}
     for fold in learned.folds:
-        columns[f"Fold {fold.fold + 1}"] = _with_shares(fold.weights)
-    columns["Mean"] = _with_shares(mean_weights(learned))
+        columns[f"Fold {fold.fold + 1}"] = _with_shares(fold.weights, unused)
+    columns["Mean"] = _with_shares(mean_weights(learned), unused)
     return pl.DataFrame(columns)
 
 
-def _with_shares(weights: tuple[float, float, float, float]) -> list[str]:
-    """``0.842 (55.6 %)``; the weight alone where shares mean nothing."""
-    shares = weight_shares(weights)
-    if shares is None:
-        return [number(weight) for weight in weights]
-    return [f"{number(weight)} ({share_text(share)})" for weight, share in zip(weights, shares, strict=True)]
+def _with_shares(weights: tuple[float, float, float, float], unused: Sequence[str]) -> list[str]:
+    """``0.842 (55.6 %)``; the weight alone where a share means nothing."""
+    return [
+        number(weight) if share is None else f"{number(weight)} ({share_text(share)})"
+        for weight, share in zip(weights, used_shares(weights, unused), strict=True)
+    ]
 
 
 def mean_weights(learned: ParameterSet) -> tuple[float, float, float, float]:
@@ -215,25 +273,30 @@ def weight_sentence(learned: ParameterSet, kind: str, unused: Sequence[str] = ()
     used = [(place, field) for place, field in enumerate(Field) if field.value not in unused]
     means = mean_weights(learned)
     said = []
-    total = sum(means[place] for place, _ in used)
+    of = " of the fields in use" if unused else ""
     negative = [(means[place], field) for place, field in used if means[place] < 0]
+    shares = [
+        (share, field) for share, field in zip(used_shares(means, unused), Field, strict=True) if share is not None
+    ]
     if negative:
         low = min(negative, key=lambda pair: pair[0])
         said.append(
             f"The mean weight of {low[1].value} is negative ({number(low[0])}): a better match there counts against a "
             f"{kind}, so shares of the whole mean nothing here."
         )
-    elif len(used) > 1 and total > 0:
-        order = sorted(((means[place] / total, field) for place, field in used), key=lambda pair: -pair[0])
-        of = " of the fields in use" if unused else ""
+    elif len(shares) > 1:
+        order = sorted(shares, key=lambda pair: -pair[0])
         said.append(
-            f"**{order[0][1].value.capitalize()} carries most: {points(order[0][0], 0)} % of the weight{of}**, "
-            f"{order[-1][1].value} least ({points(order[-1][0], 0)} %)."
+            f"**{order[0][1].value.capitalize()} carries most: {points(order[0][0])} % of the mean weight{of}**, "
+            f"{order[-1][1].value} least ({points(order[-1][0])} %)."
         )
     below = sum(fold.weights[place] < 0 for fold in learned.folds for place, _ in used)
-    if below and not negative:
+    if below:
         weights = whole(len(used) * len(learned.folds))
-        said.append(f"{whole(below)} of the {weights} weights are negative; such a fold has no shares.")
+        verb = "is" if below == 1 else "are"
+        said.append(
+            f"In the folds {whole(below)} of the {weights} weights{of} {verb} negative; such a fold has no shares."
+        )
     if unused:
         reasons = [
             "no query has arguments" if name == Field.PARAMETERS else f"no {kind} has a text in {name}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -22,7 +22,9 @@ from dashboard.components.mftr_words import (
     number,
     scaling_sentence,
     score_sentence,
+    share_sentence,
     unused_fields,
+    used_shares,
     weight_frame,
     weight_sentence,
 )
@@ -184,15 +186,55 @@ def test_learned_weights_in_words() -> None:
     assert frame["Fold 1"].to_list() == ["0.400 (40.0 %)", "0.200 (20.0 %)", "0.200 (20.0 %)", "0.200 (20.0 %)"]
     assert frame["Fold 2"].to_list()[1] == "−0.200", "no shares beside a negative weight"
     assert frame["Mean"].to_list()[0] == "0.500 (50.0 %)"
-    assert "Description carries most: 50 % of the weight" in weight_sentence(learned, "tool")
-    assert "1 of the 8 weights are negative" in weight_sentence(learned, "tool")
+    assert "Description carries most: 50.0 % of the mean weight**" in weight_sentence(learned, "tool")
+    assert "1 of the 8 weights is negative" in weight_sentence(learned, "tool")
     assert number(-0.0001) == "0.000"
     said_of = weight_sentence(learned, "skill", ["parameters", "examples"])
-    assert "Description carries most: 67 % of the weight of the fields in use" in said_of, "0.5 of 0.5 + 0.25"
+    assert "Description carries most: 66.7 % of the mean weight of the fields in use" in said_of, "0.5 of 0.5 + 0.25"
     assert "no query has arguments and no skill has a text in examples" in said_of and "negative" not in said_of
     figures = pl.DataFrame({"key": ["whole", "examples", "response"], "tools": [None, 0, 5]})
     assert unused_fields(False, figures) == ["parameters", "examples"]
     assert unused_fields(True, figures) == ["examples"] and unused_fields(True, None) == []
+
+
+def test_table_and_sentence_share_the_same_sum() -> None:
+    """Weights of fields where nothing can match take part in no sum, whatever their sign."""
+    folds = (
+        FoldParameters(0, (0.9, -0.3, 0.1, -0.4), 0.3, 15, 0.2, 0.1),
+        FoldParameters(1, (0.8, 0.3, -0.2, 0.4), 0.3, 15, 0.2, 0.1),
+        FoldParameters(2, (0.7, -0.5, 0.3, -0.6), 0.3, 15, 0.2, 0.1),
+    )
+    learned = ParameterSet("x", 1, "", "", "", {}, ParameterSource.LEARNED, 3, folds)
+    unused = ["parameters", "examples"]
+    frame = weight_frame(learned, unused)
+    assert frame["Field"].to_list() == [
+        "description", "parameters (not in use)", "response", "examples (not in use)",
+    ]  # fmt: skip
+    assert frame["Fold 1"].to_list() == ["0.900 (90.0 %)", "−0.300", "0.100 (10.0 %)", "−0.400"]
+    assert frame["Fold 2"].to_list() == ["0.800", "0.300", "−0.200", "0.400"], "a negative weight that is in use"
+    assert frame["Fold 3"].to_list() == ["0.700 (70.0 %)", "−0.500", "0.300 (30.0 %)", "−0.600"]
+    assert frame["Mean"].to_list()[0] == "0.800 (92.3 %)"
+    said_of = weight_sentence(learned, "tool", unused)
+    assert "Description carries most: 92.3 % of the mean weight of the fields in use**" in said_of
+    assert "In the folds 1 of the 6 weights of the fields in use is negative" in said_of
+    assert used_shares((0.0, 0.0, 0.0, 0.0)) == (None,) * 4
+
+
+def test_a_dash_for_a_share_is_explained() -> None:
+    def found(*weights: float) -> Explanation:
+        example = explained((0.5, 0.5, 0.5, 0.5), (0.5, 0.5, 0.5, 0.5))
+        fields = (replace(match, weight=weight) for match, weight in zip(example.fields, weights, strict=True))
+        return replace(example, fields=tuple(fields))
+
+    one = found(0.6, -0.1, 0.2, -0.3)
+    assert field_table(one)["Share"].to_list() == ["—"] * 4
+    assert "since the weights of parameters and examples are negative" in share_sentence(one)
+    unused = ["parameters", "examples"]
+    assert field_table(one, unused)["Share"].to_list() == ["75.0 %", "—", "25.0 %", "—"]
+    assert "— for parameters and examples, where nothing can match" in share_sentence(one, unused)
+    assert "since the weight of response is negative" in share_sentence(found(0.6, 0.1, -0.2, 0.3), unused)
+    assert share_sentence(found(0.6, 0.1, 0.2, 0.1)) == "Share: of the sum of the weights."
+    assert share_sentence(found(0.0, 0.0, 0.0, 0.0)).endswith("since that sum is 0.")
 
 
 def test_charts_and_their_words() -> None:
