@@ -53,6 +53,24 @@ def follow_default(key: str, default: Any, *, first: bool = False) -> None:
     st.session_state[known] = default
 
 
+def start_anew(prefix: str, *, keep: Sequence[str] = ()) -> None:
+    """Let a form that the reader left and came back to show what its address says, and defaults for the rest.
+
+    Streamlit keeps the values of bound widgets for a session, but not those of described selects, whose address is
+    kept by hand: without this, half of a form would come back as it was left. Call it before the form is drawn.
+
+    Args:
+        prefix: of the form's keys.
+        keep: keys that are no control.
+    """
+    of_form = [str(key) for key in st.session_state if str(key).startswith(prefix) and key not in keep]
+    written = [key.removesuffix("_written") for key in of_form if key.endswith("_written")]
+    if all(st.query_params.get(key) == st.session_state[f"{key}_written"] for key in written):
+        return
+    for key in of_form:
+        del st.session_state[key]
+
+
 def _check_link(label: str, key: str, options: Iterable[Any], shown: Any, describe: Callable[[Any], Any] = str) -> None:
     """Notice words of a link that a bound control does not offer; before the control is drawn for the first time.
 

@@ -35,6 +35,8 @@ from store.errors import NotFound, StoreError
 from store.records import BenchmarkRecord
 
 JOB = "job"
+#: Where ``probe_view`` keeps the last probe, which outlives the form.
+_PROBE = "ev_probe"
 
 _PRESETS = {
     Preset.CARD: "Encodes as the model card says.",
@@ -146,6 +148,7 @@ def form() -> None:
             "every valid answer. The result stays private until you publish it."
         )
     workers = known_workers()
+    permalinks.start_anew(PREFIX, keep=[_PROBE])
     left, right = st.columns(2, gap="medium")
     with left:
         benchmark = choose_benchmark()

@@ -313,3 +313,27 @@ def test_the_list_of_jobs(jobs_site: Site, app: AppTest) -> None:
     assert job_client.job(jobs_site, first).state is JobState.CANCELLED
     app = sound(open_page(fresh(app), "jobs", jobs_whose="all jobs"))
     assert app.dataframe[0].value["State"].tolist() == ["waiting", "cancelled"]
+
+
+def _values(app: AppTest) -> dict[str | None, object]:
+    return {box.key: box.value for box in [*app.selectbox, *app.number_input, *app.button_group, *app.toggle]}
+
+
+@pytest.mark.parametrize("between", ["run", "jobs"])
+def test_a_form_that_was_left_is_whole_again(no_keys: None, jobs_site: Site, app: AppTest, between: str) -> None:
+    """What the address does not name starts at its default, whatever kind of control it is."""
+    form(app, ev_model="bm25s", ev_method="mftr")
+    app.button_group(key="ev_way").set_value("v2").run()
+    app.button_group(key="ev_preset").set_value("paper").run()
+    app.number_input(key="ev_depth").set_value(50).run()
+    assert app.button_group(key="ev_preset").value == "paper" and app.number_input(key="ev_depth").value == 50
+    sound(open_page(app, between))
+    sound(open_page(app, "evaluate"))
+    assert _values(app) == _values(sound(open_page(fresh(app), "evaluate")))
+    # A link names what it sets, and nothing that was set before stays beside it.
+    sound(open_page(app, "evaluate", ev_preset="paper"))
+    app.number_input(key="ev_depth").set_value(50).run()
+    sound(open_page(app, between))
+    form(app, ev_model="bm25s", ev_method="mftr", ev_way="v2")
+    assert app.button_group(key="ev_way").value == "v2"
+    assert app.button_group(key="ev_preset").value == "card" and app.number_input(key="ev_depth").value == 100
