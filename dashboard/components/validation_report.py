@@ -9,10 +9,18 @@ import streamlit as st
 
 from dashboard.components.numbers import MINUS, NONE, points, whole
 from dashboard.components.run_detail import text_table
-from pipeline.jobs.labels.reports import SampleReport, corrected_frame, csv_text, items_frame, report_frame, report_json
+from pipeline.jobs.labels.reports import (
+    SampleReport,
+    corrected_frame,
+    csv_text,
+    headline,
+    items_frame,
+    nobody_decides,
+    report_frame,
+    report_json,
+)
 from pipeline.jobs.site import Site
-from pipeline.scoring.statistics import Interval
-from pipeline.toolex.validation import Bucket, ValidationReport
+from pipeline.toolex.validation import Bounds, Bucket, ValidationReport
 
 _BUCKETS = {bucket: bucket.value.capitalize() for bucket in Bucket}
 
@@ -26,30 +34,35 @@ def show_report(site: Site, report: SampleReport, key: str) -> None:
         key: prefix of the widgets' keys.
     """
     found = report.overall
-    if not found.decided:
+    if not found.reviewed:
         st.markdown("Nothing is decided yet: an item is when both reviewers agree, or a third has decided.")
         return
-    st.markdown(precision_sentence(found))
+    st.markdown(precision_sentence(report))
     st.markdown(agreement_sentence(found))
     text_table(domains_table(report), key=f"{key}_domains", label="Precision by domain")
     if found.valid < found.decided:
         text_table(taxonomy_table(found), key=f"{key}_faults", label="Why combinations are invalid")
         if any(n % 1 for n in found.taxonomy.values()):
             st.caption("An item for which two reviewers named two kinds of fault counts half in each.")
-    corrected = corrected_frame(site, report.benchmark, found.precision, report.cutoff)
+    corrected = corrected_frame(site, report.benchmark, found, report.cutoff)
     if corrected.height:
-        corrected_metrics(corrected, key)
+        corrected_metrics(corrected, found, key)
     downloads(site, report, corrected, key)
 
 
-def precision_sentence(found: ValidationReport) -> str:
-    """The main figure in words."""
-    undecided = found.items - found.decided
-    rest = f" {whole(undecided)} {'is' if undecided == 1 else 'are'} not decided." if undecided else ""
-    return (
-        f"**{points(found.precision.value)} % of the accepted combinations are valid** "
-        f"({whole(found.valid)} of {whole(found.decided)} decided; 95 % interval {band_text(found.precision)}).{rest}"
-    )
+def precision_sentence(report: SampleReport) -> str:
+    """The main figure in words, with what is open."""
+    found = report.overall
+    interval = f"95 % interval {band_text(found.bounds)}"
+    if found.to_adjudicate:
+        counted = f"{interval}, whichever way they are decided"
+    else:
+        counted = f"{whole(found.valid)} of {whole(found.decided)} decided; {interval}"
+    said = [f"**{headline(report)}** ({counted}).", nobody_decides(report)]
+    unreviewed = found.items - found.reviewed
+    if unreviewed:
+        said.append(f"{whole(unreviewed)} {'item lacks' if unreviewed == 1 else 'items lack'} a review.")
+    return " ".join(filter(None, said))
 
 
 def agreement_sentence(found: ValidationReport) -> str:
@@ -62,9 +75,14 @@ def agreement_sentence(found: ValidationReport) -> str:
     return f"The two reviewers of an item agree on {points(found.agreement)} % of {whole(found.reviewed)}. {kappa}"
 
 
-def band_text(interval: Interval) -> str:
+def band_text(bounds: Bounds) -> str:
     """``85.1 to 95.9``."""
-    return NONE if interval.low is None else f"{points(interval.low)} to {points(interval.high)}"
+    return NONE if bounds.low is None else f"{points(bounds.low)} to {points(bounds.high)}"
+
+
+def share_text(bounds: Bounds) -> str:
+    """``91.0``; ``88.0 to 94.0`` while disagreements are open."""
+    return points(bounds.least) if bounds.least == bounds.most else f"{points(bounds.least)} to {points(bounds.most)}"
 
 
 def kappa_text(kappa: float | None) -> str:
@@ -81,8 +99,9 @@ def domains_table(report: SampleReport) -> pl.DataFrame:
             "Items": [whole(found.items) for _, found in rows],
             "Decided": [whole(found.decided) for _, found in rows],
             "Valid": [whole(found.valid) for _, found in rows],
-            "Precision": [points(found.precision.value) for _, found in rows],
-            "95 % interval": [band_text(found.precision) for _, found in rows],
+            "To adjudicate": [whole(found.to_adjudicate) for _, found in rows],
+            "Precision": [share_text(found.bounds) for _, found in rows],
+            "95 % interval": [band_text(found.bounds) for _, found in rows],
             "Agreement": [points(found.agreement) for _, found in rows],
             "κ": [kappa_text(found.kappa) for _, found in rows],
         }
@@ -102,7 +121,7 @@ def taxonomy_table(found: ValidationReport) -> pl.DataFrame:
     )
 
 
-def corrected_metrics(corrected: pl.DataFrame, key: str) -> None:
+def corrected_metrics(corrected: pl.DataFrame, found: ValidationReport, key: str) -> None:
     """The board's new metrics with what the precision leaves of them."""
     st.markdown("**What this means for the board**")
     table = pl.DataFrame(
@@ -119,10 +138,16 @@ def corrected_metrics(corrected: pl.DataFrame, key: str) -> None:
         }
     )
     text_table(table, key=f"{key}_corrected", label="Corrected metrics of public runs", most_rows=12)
-    st.caption(
+    said = (
         "Corrected is old + precision × (new − old): the new metric if only the valid share of accepted combinations "
         "counted, the lift being spread evenly over them. The band comes from the precision's interval."
     )
+    if found.to_adjudicate:
+        said += (
+            f" Disagreements without a third reviewer: {whole(found.to_adjudicate)}. Corrected leaves them out, which "
+            "biases it upwards; the band reaches from all of them invalid to all valid."
+        )
+    st.caption(said)
 
 
 def downloads(site: Site, report: SampleReport, corrected: pl.DataFrame, key: str) -> None:

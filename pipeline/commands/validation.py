@@ -12,8 +12,8 @@ from pipeline.commands import output
 from pipeline.commands.options import ReportFormat
 
 if TYPE_CHECKING:
+    from pipeline.jobs.labels.reports import SampleReport
     from pipeline.jobs.site import Site
-    from pipeline.toolex.validation import ValidationReport
     from store.records import BenchmarkRecord
 
 
@@ -173,7 +173,7 @@ def report(
     output.require_place(items, "--items")
     site = prepared()
     found = read_report(site, sample)
-    corrected = corrected_frame(site, found.benchmark, found.overall.precision, k or found.cutoff)
+    corrected = corrected_frame(site, found.benchmark, found.overall, k or found.cutoff)
     if items is not None:
         text = csv_text(items_frame(site, sample))
         with output.writing(items):
@@ -185,16 +185,17 @@ def report(
     if format is TableOrFile.CSV:
         typer.echo(csv_text(frame), nl=False)
         return
-    _print_words(found.overall)
+    _print_words(found)
     rows = [
         {
             "": "all" if row["scope"] == "all" else row["domain"] or "(no domain)",
             "items": row["items"],
             "decided": row["decided"],
             "valid": row["valid"],
-            "precision": output.points(row["precision"]),
-            "low": output.points(row["precision_low"]),
-            "high": output.points(row["precision_high"]),
+            "open": row["to_adjudicate"],
+            "precision": _between(row["precision_least"], row["precision_most"]),
+            "low": output.points(row["bounds_low"]),
+            "high": output.points(row["bounds_high"]),
             "agreement": output.points(row["agreement"]),
             "kappa": None if row["kappa"] is None else f"{row['kappa']:.2f}".replace("-", "−"),
         }
@@ -203,6 +204,11 @@ def report(
     typer.echo(write_table(pl.DataFrame(rows, infer_schema_length=None), TableFormat.PLAIN), nl=False)
     if corrected.height:
         typer.echo("\nnew metrics if only the valid share of accepted combinations counted")
+        if found.overall.to_adjudicate:
+            typer.echo(
+                f"open disagreements: {found.overall.to_adjudicate:,}; corrected counts decided items alone; "
+                "low to high reaches from all of the open ones invalid to all valid"
+            )
         texts = [
             {"run": row["run"], "metric": f"{row['metric']}@{row['k']}"}
             | {name: output.points(row[name]) for name in ("old", "new", "corrected")}
@@ -219,8 +225,12 @@ def close(sample: Sample) -> None:
     with prepared().database.session() as session:
         validation.close(session, sample)
         standing = validation.standing(session, sample)
+    undecided = standing.disputed - standing.adjudicated
+    disputed = f"{undecided:,} disagreement{'s are' if undecided > 1 else ' is'} open, which the report says"
+    without = f", {disputed}" if undecided else ""
     typer.echo(
-        f"closed {sample}: {standing.decided:,} of {standing.items:,} items are decided; the report is public now"
+        f"closed {sample}: {standing.decided:,} of {standing.items:,} items are decided{without}; the report is public "
+        "now"
     )
 
 
@@ -256,7 +266,17 @@ def _print_link(site: Site, whose: str, secret: str, format: ReportFormat) -> No
     typer.echo(address)
 
 
-def _print_words(found: ValidationReport) -> None:
+def _between(least: float | None, most: float | None) -> str | None:
+    """``50.0 to 100.0``; one figure where nothing is open."""
+    return output.points(least) if least == most else f"{output.points(least)} to {output.points(most)}"
+
+
+def _print_words(report: SampleReport) -> None:
+    from pipeline.jobs.labels.reports import headline, nobody_decides
+
+    found = report.overall
+    if found.to_adjudicate:
+        typer.echo(" ".join(filter(None, (f"{headline(report)}.", nobody_decides(report)))))
     typer.echo(f"{found.decided:,} of {found.items:,} items decided, {found.reviewed:,} with both reviews")
     faults = [f"{bucket.value} {n:g}" for bucket, n in found.taxonomy.items() if n]
     if faults:

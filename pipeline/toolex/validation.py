@@ -1,7 +1,8 @@
 """What people found when they checked accepted combinations (ToolEX paper, appendix B).
 
 Two reviewers judge every item without seeing each other; a third decides where they disagree. Precision is the share
-of decided items that are valid; agreement and κ are of the two reviewers, before the third.
+of decided items that are valid; agreement and κ are of the two reviewers, before the third. Agreed items are decided
+before disputed ones, so while disagreements are open precision leans upwards: bounds say what it may become.
 """
 
 from __future__ import annotations
@@ -78,6 +79,21 @@ class ReviewedItem:
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """A share while part of it is open.
+
+    Attributes:
+        least, most: the share if none, and if all, of the open ones count; None without any reviewed item.
+        low, high: lower end of the interval of ``least``, upper end of that of ``most``.
+    """
+
+    least: float | None
+    most: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
 class ValidationReport:
     """The result of a review.
 
@@ -87,6 +103,8 @@ class ValidationReport:
         decided: with a final verdict.
         valid: decided as valid.
         precision: share of decided items that are valid, with Wilson's interval; values None without any.
+        bounds: of the reviewed items, the share that is valid if every open disagreement ends as invalid, and if every
+            one ends as valid; the interval reaches over both, and is that of ``precision`` once nothing is open.
         agreement: share of reviewed items on which both reviewers agree; None without any.
         kappa: Cohen's κ of the two reviewers; None where it is undefined (both always say the same one thing).
         taxonomy: invalid items by bucket; an item on which two buckets were named counts half in each.
@@ -97,9 +115,15 @@ class ValidationReport:
     decided: int
     valid: int
     precision: Interval
+    bounds: Bounds
     agreement: float | None
     kappa: float | None
     taxonomy: Mapping[Bucket, float]
+
+    @property
+    def to_adjudicate(self) -> int:
+        """Open disagreements: reviewed items that wait for a third reviewer."""
+        return self.reviewed - self.decided
 
 
 def validation_report(items: Sequence[ReviewedItem], confidence: float = CONFIDENCE) -> ValidationReport:
@@ -122,10 +146,17 @@ def validation_report(items: Sequence[ReviewedItem], confidence: float = CONFIDE
         decided=len(decided),
         valid=sum(decided),
         precision=wilson_interval(sum(decided), len(decided), confidence),
+        bounds=_bounds(sum(decided), len(pairs) - len(decided), len(pairs), confidence),
         agreement=sum(a == b for a, b in pairs) / len(pairs) if pairs else None,
         kappa=cohen_kappa(pairs),
         taxonomy=taxonomy,
     )
+
+
+def _bounds(valid: int, undecided: int, reviewed: int, confidence: float) -> Bounds:
+    least = wilson_interval(valid, reviewed, confidence)
+    most = wilson_interval(valid + undecided, reviewed, confidence)
+    return Bounds(least.value, most.value, least.low, most.high)
 
 
 def wilson_interval(successes: int, trials: int, confidence: float = CONFIDENCE) -> Interval:
@@ -155,20 +186,22 @@ def cohen_kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
     return (observed - expected / (n * n)) / (1 - expected / (n * n))
 
 
-def corrected_band(old: float, new: float, precision: Interval) -> Interval:
+def corrected_band(old: float, new: float, found: ValidationReport) -> Interval:
     """A new metric as it would be, to first order, if only the valid share of the accepted combinations counted.
 
     C* is beyond doubt, so the old value is; what the new one adds was earned by accepted combinations, of which the
     measured share is valid. Taking the lift to be spread evenly over them, the corrected value is
-    old + precision · (new − old); the ends of the precision's interval give the band.
+    old + precision · (new − old); the ends of the precision's interval give the band, which reaches over every outcome
+    of open disagreements.
 
     Args:
         old: the metric against C*.
         new: the metric against every accepted combination, at least ``old``.
-        precision: of the accepted combinations, as ``validation_report`` gives it.
+        found: precision of the accepted combinations and its bounds.
     """
 
     def at(share: float | None) -> float | None:
         return None if share is None else old + share * (new - old)
 
-    return Interval(at(precision.value), at(precision.low), at(precision.high), precision.confidence)
+    precision, bounds = found.precision, found.bounds
+    return Interval(at(precision.value), at(bounds.low), at(bounds.high), precision.confidence)

@@ -74,6 +74,27 @@ def test_a_review_from_its_sample_to_its_report(home: Path, tmp_path: Path) -> N
     assert sample in done("validation", "list")
 
 
+def test_open_disagreements_are_named_before_the_figures(home: Path) -> None:
+    made = json.loads(done("validation", "sample", "-b", DEMO, "--size", "2", "--seed", "4", "--format", "json"))
+    sample = made["sample"]
+    for name in ("Ann", "Bob"):
+        done("validation", "invite", sample, name)
+    site = open_site(Settings(home=home))
+    with site.database.session() as session:
+        ann, bob = validation.people(session, sample)
+        agreed, disputed = validation.items(session, sample)
+        for person, item, valid in ((ann, agreed, True), (bob, agreed, True), (ann, disputed, True)):
+            reviews.give(session, person.id, item.item, valid=valid, reason="Yes.")
+        reviews.give(session, bob.id, disputed.item, valid=False, reason="No.", bucket=reviews.BUCKETS[0])
+    site.database.close()
+    said = done("validation", "report", sample)
+    assert said.startswith("1 of 2 reviewed items is valid; 1 waits for a third reviewer, so precision lies between 50")
+    assert "Nobody is invited to decide" in said.splitlines()[0] and "50.0 to 100.0" in said
+    assert "1 disagreement is open, which the report says" in done("validation", "close", sample)
+    found = json.loads(done("validation", "report", sample, "--format", "json"))["all"]
+    assert (found["to_adjudicate"], found["precision_least"], found["precision_most"]) == (1, 0.5, 1.0)
+
+
 def test_a_dispute_from_its_opening_to_its_export(home: Path, tmp_path: Path) -> None:
     assert "no public run is on this version" in done("growth", "-b", DEMO)
     wrong = equirank("dispute", "open", "ev-006", "-b", DEMO, "--tool", "nothing", "--reason", "No.")

@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 
+from pipeline.formats.figures import points, whole
 from pipeline.formats.paired_table import run_names
 from pipeline.formats.tables import TableFormat, write_table
 from pipeline.jobs.site import Site
 from pipeline.scoring.kernel import METRICS
-from pipeline.scoring.statistics import Interval
 from pipeline.toolex.validation import (
     Bucket,
     Review,
@@ -26,9 +26,10 @@ from store.access.reviews import ReviewRecord
 from store.access.validation import ItemRecord, SampleRecord
 from store.errors import Conflict
 from store.records import BenchmarkRecord
-from store.validation_models import ReviewSlot
+from store.validation_models import ReviewerRole, ReviewSlot
 
-#: Columns of ``report_frame`` before one for each bucket; ``scope`` is ``all`` or a domain.
+#: Columns of ``report_frame`` before one for each bucket; ``scope`` is ``all`` or a domain. ``precision`` is of decided
+#: items, ``precision_least`` … ``bounds_high`` of reviewed ones; see ``pipeline.toolex.validation.Bounds``.
 REPORT: dict[str, pl.DataType] = {
     "scope": pl.String(),
     "domain": pl.String(),
@@ -39,6 +40,11 @@ REPORT: dict[str, pl.DataType] = {
     "precision": pl.Float64(),
     "precision_low": pl.Float64(),
     "precision_high": pl.Float64(),
+    "to_adjudicate": pl.Int64(),
+    "precision_least": pl.Float64(),
+    "precision_most": pl.Float64(),
+    "bounds_low": pl.Float64(),
+    "bounds_high": pl.Float64(),
     "agreement": pl.Float64(),
     "kappa": pl.Float64(),
 }
@@ -58,7 +64,7 @@ REVIEWED_ITEMS: dict[str, pl.DataType] = {
     "judge": pl.String(),
     "judge_reason": pl.String(),
 }
-#: Columns of ``corrected_frame``.
+#: Columns of ``corrected_frame``; the band reaches over every outcome of the ``to_adjudicate`` open disagreements.
 CORRECTED: dict[str, pl.DataType] = {
     "run_id": pl.String(),
     "run": pl.String(),
@@ -69,6 +75,7 @@ CORRECTED: dict[str, pl.DataType] = {
     "corrected": pl.Float64(),
     "corrected_low": pl.Float64(),
     "corrected_high": pl.Float64(),
+    "to_adjudicate": pl.Int64(),
 }
 
 
@@ -79,6 +86,7 @@ class SampleReport:
     Attributes:
         benchmark: the reviewed version.
         reviewers: people who gave a verdict.
+        adjudicators: people who are invited to decide disagreements.
         overall: over all items.
         domains: name → report over its items; empty where there is one domain only.
     """
@@ -86,6 +94,7 @@ class SampleReport:
     sample: SampleRecord
     benchmark: BenchmarkRecord
     reviewers: int
+    adjudicators: int
     overall: ValidationReport
     domains: Mapping[str, ValidationReport]
 
@@ -107,6 +116,7 @@ def read_report(site: Site, sample_id: str) -> SampleReport:
         benchmark = benchmarks.get_by_id(session, sample.benchmark_version_id)
         items = validation.items(session, sample_id)
         said = reviews.verdicts(session, sample_id)
+        invited = validation.people(session, sample_id)
     reviewed = reviewed_items(items, said)
     names = sorted({item.domain for item in items})
     by_domain = {
@@ -116,6 +126,7 @@ def read_report(site: Site, sample_id: str) -> SampleReport:
         sample,
         benchmark,
         len({review.reviewer_id for review in said}),
+        sum(person.role == ReviewerRole.ADJUDICATOR.value for person in invited),
         validation_report(reviewed),
         {name: validation_report(found) for name, found in by_domain.items()} if len(names) > 1 else {},
     )
@@ -132,6 +143,35 @@ def reviewed_items(items: Sequence[ItemRecord], said: Sequence[ReviewRecord]) ->
         by_item.setdefault(one.item, {})[one.slot] = Review(one.slot, one.valid, one.reason, bucket)
     slots = [slot.value for slot in ReviewSlot]
     return [ReviewedItem(item.item, *(by_item.get(item.item, {}).get(slot) for slot in slots)) for item in items]
+
+
+def headline(report: SampleReport) -> str:
+    """The main figure in words, without a full stop: precision, or between what it lies while disagreements are open.
+
+    Only a report with a reviewed item has one.
+    """
+    found = report.overall
+    if not found.to_adjudicate:
+        return f"{points(found.precision.value)} % of the accepted combinations are valid"
+    undecided, many = whole(found.to_adjudicate), found.to_adjudicate > 1
+    if report.sample.is_closed:
+        waiting = f"{undecided} {'were' if many else 'was'} not decided by a third reviewer"
+    else:
+        waiting = f"{undecided} {'wait' if many else 'waits'} for a third reviewer"
+    return (
+        f"{whole(found.valid)} of {whole(found.reviewed)} reviewed items {'is' if found.valid == 1 else 'are'} valid; "
+        f"{waiting}, so precision lies between {points(found.bounds.least)} and {points(found.bounds.most)} % of the "
+        "reviewed ones"
+    )
+
+
+def nobody_decides(report: SampleReport) -> str:
+    """That open disagreements have nobody who could decide them; empty otherwise."""
+    if not report.overall.to_adjudicate or report.adjudicators:
+        return ""
+    return "Nobody was invited to decide disagreements." if report.sample.is_closed else (
+        "Nobody is invited to decide disagreements yet: without a third reviewer they stay open."
+    )  # fmt: skip
 
 
 def report_frame(report: SampleReport) -> pl.DataFrame:
@@ -152,6 +192,11 @@ def _row(scope: str, domain: str, found: ValidationReport) -> dict[str, Any]:
         "precision": found.precision.value,
         "precision_low": found.precision.low,
         "precision_high": found.precision.high,
+        "to_adjudicate": found.to_adjudicate,
+        "precision_least": found.bounds.least,
+        "precision_most": found.bounds.most,
+        "bounds_low": found.bounds.low,
+        "bounds_high": found.bounds.high,
         "agreement": found.agreement,
         "kappa": found.kappa,
         **{bucket.value: found.taxonomy[bucket] for bucket in Bucket},
@@ -182,6 +227,7 @@ def report_json(report: SampleReport, corrected: pl.DataFrame | None = None) -> 
             "made": sample.created_at.isoformat(timespec="seconds"),
             "closed": None if sample.closed_at is None else sample.closed_at.isoformat(timespec="seconds"),
             "reviewers": report.reviewers,
+            "adjudicators": report.adjudicators,
         },
         "benchmark": {"slug": benchmark.slug, "version": benchmark.version, "hash": benchmark.content_hash},
         "all": described(report.overall),
@@ -226,13 +272,13 @@ def items_frame(site: Site, sample_id: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=REVIEWED_ITEMS)
 
 
-def corrected_frame(site: Site, benchmark: BenchmarkRecord, precision: Interval, k: int = 10) -> pl.DataFrame:
+def corrected_frame(site: Site, benchmark: BenchmarkRecord, found: ValidationReport, k: int = 10) -> pl.DataFrame:
     """The new metrics of the board's public runs, as they would be if only the valid share of labels counted.
 
     Args:
         site: where the board is.
         benchmark: the reviewed version; its headline average is taken.
-        precision: of its accepted combinations; see ``pipeline.toolex.validation.corrected_band``.
+        found: precision of its accepted combinations; see ``pipeline.toolex.validation.corrected_band``.
         k: cutoff.
 
     Returns:
@@ -240,7 +286,7 @@ def corrected_frame(site: Site, benchmark: BenchmarkRecord, precision: Interval,
         where nothing is decided yet.
     """
     rows: list[dict[str, Any]] = []
-    if precision.value is None:
+    if found.precision.value is None:
         return pl.DataFrame(rows, schema=CORRECTED)
     with site.database.reading() as session:
         boards = {metric: leaderboard.leaderboard(session, benchmark.id, metric=metric, k=k) for metric in METRICS}
@@ -249,7 +295,7 @@ def corrected_frame(site: Site, benchmark: BenchmarkRecord, precision: Interval,
         for name, run_id, old, new in zip(names, board["run_id"], board["old"], board["new"], strict=True):
             if old is None or new is None:
                 continue
-            band = corrected_band(old, new, precision)
+            band = corrected_band(old, new, found)
             rows.append(
                 {
                     "run_id": run_id,
@@ -261,6 +307,7 @@ def corrected_frame(site: Site, benchmark: BenchmarkRecord, precision: Interval,
                     "corrected": band.value,
                     "corrected_low": band.low,
                     "corrected_high": band.high,
+                    "to_adjudicate": found.to_adjudicate,
                 }
             )
     return pl.DataFrame(rows, schema=CORRECTED)

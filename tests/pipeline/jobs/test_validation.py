@@ -15,7 +15,15 @@ from pipeline.formats.content_hash import content_hash
 from pipeline.jobs.benchmark_library import import_into_store, load_benchmark
 from pipeline.jobs.first_start import demo_run
 from pipeline.jobs.labels import disputes, growth
-from pipeline.jobs.labels.reports import corrected_frame, items_frame, read_report, report_frame, report_json
+from pipeline.jobs.labels.reports import (
+    corrected_frame,
+    headline,
+    items_frame,
+    nobody_decides,
+    read_report,
+    report_frame,
+    report_json,
+)
 from pipeline.jobs.labels.samples import draw_sample
 from pipeline.jobs.site import Site
 from pipeline.jobs.submission import SubmissionMetadata, check_run, submit_run
@@ -90,13 +98,16 @@ def test_the_report_equals_sums_by_hand(sqlite_site: Site) -> None:
     assert found.kappa == pytest.approx(0.4)
     assert {bucket.value: n for bucket, n in found.taxonomy.items() if n} == {COVERAGE: 0.5, PLATFORM: 0.5}
     assert sum(part.items for part in report.domains.values()) == 4
-    corrected = corrected_frame(site, report.benchmark, found.precision)
+    corrected = corrected_frame(site, report.benchmark, found)
     assert set(corrected["run_id"]) == {public} and set(corrected["metric"]) == {"NDCG", "Recall", "Comp"}
     for row in corrected.iter_rows(named=True):
         assert row["corrected"] == pytest.approx(row["old"] + 2 / 3 * (row["new"] - row["old"]))
         assert row["old"] <= row["corrected_low"] <= row["corrected"] <= row["corrected_high"] <= row["new"]
     told = report_json(report, corrected)
     assert told["all"]["kappa"] == found.kappa and told["sample"]["reviewers"] == 3
+    assert (told["all"]["to_adjudicate"], told["sample"]["adjudicators"]) == (0, 1)
+    assert told["all"]["precision_least"] == told["all"]["precision_most"] == told["all"]["precision"]
+    assert set(corrected["to_adjudicate"]) == {0}
     with pytest.raises(Conflict, match="when the sample is closed"):
         items_frame(site, sample)
     with site.database.session() as session:
@@ -106,6 +117,40 @@ def test_the_report_equals_sums_by_hand(sqlite_site: Site) -> None:
     assert items["third_valid"].to_list() == [None, True, None, None]
     everything = json.dumps(told) + report_frame(report).write_json() + items.write_json()
     assert "Secret" not in everything
+
+
+def test_a_report_with_open_disagreements_says_between_what_it_lies(sqlite_site: Site) -> None:
+    site = sqlite_site
+    submitted(site, "Public", publish=True)
+    sample = draw_sample(site, demo(site), 3, 5).sample.id
+    with site.database.session() as session:
+        ann, bob = (
+            validation.invite(session, sample, name, ReviewerRole.REVIEWER).person.id for name in ("Ann", "Bob")
+        )
+        keys = [item.item for item in validation.items(session, sample)]
+        for person, place, bucket in ((ann, 0, None), (bob, 0, None), (ann, 1, None), (bob, 1, COVERAGE)):
+            reviews.give(session, person, keys[place], valid=bucket is None, reason="So.", bucket=bucket)
+    report = read_report(site, sample)
+    assert headline(report) == (
+        "1 of 2 reviewed items is valid; 1 waits for a third reviewer, so precision lies between 50.0 and 100.0 % of "
+        "the reviewed ones"
+    )
+    assert "Nobody is invited to decide disagreements yet" in nobody_decides(report)
+    told = report_json(report, corrected_frame(site, report.benchmark, report.overall))
+    assert (told["all"]["precision"], told["all"]["decided"]) == (1.0, 1)
+    assert (told["all"]["to_adjudicate"], told["sample"]["adjudicators"]) == (1, 0)
+    assert (told["all"]["precision_least"], told["all"]["precision_most"]) == (0.5, 1.0)
+    assert told["all"]["bounds_low"] == wilson_interval(1, 2).low and told["all"]["bounds_high"] == 1.0
+    for row in told["corrected"]:
+        assert row["to_adjudicate"] == 1
+        low = row["old"] + (told["all"]["bounds_low"] or 0.0) * (row["new"] - row["old"])
+        assert row["corrected_low"] == pytest.approx(low)
+    assert told["corrected"]
+    with site.database.session() as session:
+        validation.close(session, sample)
+    closed = read_report(site, sample)
+    assert "1 was not decided by a third reviewer" in headline(closed)
+    assert nobody_decides(closed) == "Nobody was invited to decide disagreements."
 
 
 def test_a_sample_is_the_same_for_the_same_seed(sqlite_site: Site) -> None:

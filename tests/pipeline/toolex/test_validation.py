@@ -44,6 +44,10 @@ def test_the_report_equals_a_hand_computed_example():
     report = validation_report(items)
     assert (report.items, report.reviewed, report.decided, report.valid) == (21, 20, 19, 14)
     assert report.precision.value == pytest.approx(14 / 19)
+    # Of 20 reviewed, the one that is open may end either way.
+    assert report.to_adjudicate == 1
+    assert (report.bounds.least, report.bounds.most) == pytest.approx((14 / 20, 15 / 20))
+    assert report.bounds.low == wilson_interval(14, 20).low and report.bounds.high == wilson_interval(15, 20).high
     assert report.agreement == pytest.approx(15 / 20)
     # po = .75; the first says valid 16 of 20, the second 13: pe = .8 · .65 + .2 · .35 = .59; κ = .16 / .41.
     assert report.kappa == pytest.approx(0.16 / 0.41)
@@ -74,10 +78,28 @@ def test_kappa_at_its_ends():
     assert cohen_kappa([]) is None
 
 
-def test_the_band_lies_between_old_and_new():
-    band = corrected_band(0.40, 0.50, Interval(0.9, 0.8, 0.95, 0.95))
-    assert (band.value, band.low, band.high) == pytest.approx((0.49, 0.48, 0.495))
-    empty = corrected_band(0.4, 0.5, wilson_interval(0, 0))
+def test_bounds_are_those_of_the_precision_once_nothing_is_open():
+    report = validation_report([item(1, YES, YES), item(2, YES, NO, NO), ReviewedItem("3", review("valid"))])
+    assert report.to_adjudicate == 0
+    assert (report.bounds.least, report.bounds.most) == (0.5, 0.5) == (report.precision.value,) * 2
+    assert (report.bounds.low, report.bounds.high) == (report.precision.low, report.precision.high)
+    nothing = validation_report([ReviewedItem("1")]).bounds
+    assert (nothing.least, nothing.most, nothing.low, nothing.high) == (None, None, None, None)
+
+
+def test_the_band_lies_between_old_and_new_and_reaches_over_open_disagreements():
+    agreed = [item(n, YES, YES) for n in range(9)]
+    for items, least, most in (
+        ([*agreed, item(9, NO, NO)], (9, 10), (9, 10)),
+        ([*agreed, item(9, YES, NO)], (9, 10), (10, 10)),
+    ):
+        report = validation_report(items)
+        band = corrected_band(0.40, 0.50, report)
+        assert band.value == pytest.approx(0.40 + 0.1 * report.precision.value)
+        low, high = wilson_interval(*least).low, wilson_interval(*most).high
+        assert (band.low, band.high) == pytest.approx((0.40 + 0.1 * low, 0.40 + 0.1 * high))
+        assert 0.40 <= band.low <= band.value <= band.high <= 0.50
+    empty = corrected_band(0.4, 0.5, validation_report([]))
     assert (empty.value, empty.low, empty.high) == (None, None, None)
 
 
