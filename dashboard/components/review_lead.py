@@ -13,7 +13,7 @@ from pipeline.jobs.labels.reports import read_report
 from pipeline.jobs.labels.samples import review_address
 from pipeline.jobs.site import Site
 from store.access import validation
-from store.access.validation import LONGEST_NAME, PersonRecord, SampleRecord, Standing
+from store.access.validation import LONGEST_NAME, NewPerson, PersonRecord, SampleRecord, Standing
 from store.errors import StoreError
 from store.records import BenchmarkRecord
 from store.validation_models import ReviewerRole
@@ -22,8 +22,8 @@ ROLES = {
     ReviewerRole.REVIEWER.value: "reviews",
     ReviewerRole.ADJUDICATOR.value: "decides disagreements",
 }
-#: Of the session: whose link was made last, and its secret.
-_MADE = "review_made_link"
+#: Of the session: links that nobody said to have yet, by sample and person: whose each is, and its secret.
+_MADE = "review_made_links"
 
 
 def show_lead(site: Site, sample: SampleRecord, benchmark: BenchmarkRecord) -> None:
@@ -34,7 +34,7 @@ def show_lead(site: Site, sample: SampleRecord, benchmark: BenchmarkRecord) -> N
         given = validation.given(session, sample.id)
     state(sample, standing)
     st.subheader("People", anchor=False)
-    new_link()
+    new_links(sample)
     if not people:
         st.markdown(
             "Nobody is invited yet. Two people review every item without seeing each other; a third decides where they "
@@ -67,18 +67,24 @@ def state(sample: SampleRecord, standing: Standing) -> None:
         st.info(f"Closed on {day(sample.closed_at)}. The report is public on the benchmark's card.")
 
 
-def new_link() -> None:
-    """The link that was made last, shown once."""
-    made: tuple[str, str] | None = st.session_state.get(_MADE)
-    if made is None:
-        return
-    name, secret = made
-    with st.container(border=True):
-        st.markdown(f"**Link for {plain(name)}.** It is shown only now: copy it, and send it to nobody else.")
-        st.code(permalinks.full_address(review_address(secret)), language=None, wrap_lines=True)
-        if st.button("I have it", key="lead_have"):
-            st.session_state.pop(_MADE, None)
-            st.rerun()
+def keep_link(made: NewPerson) -> None:
+    """Show somebody's new link until the lead has it; it takes the place of their old one, which opens nothing."""
+    samples: dict[str, dict[str, tuple[str, str]]] = st.session_state.setdefault(_MADE, {})
+    links = samples.setdefault(made.person.sample_id, {})
+    links.pop(made.person.id, None)
+    links[made.person.id] = (made.person.name, made.secret)
+
+
+def new_links(sample: SampleRecord) -> None:
+    """The links of this session that the lead did not say to have, the newest last."""
+    made: dict[str, tuple[str, str]] = st.session_state.get(_MADE, {}).get(sample.id, {})
+    for person, (name, secret) in list(made.items()):
+        with st.container(border=True):
+            st.markdown(f"**Link for {plain(name)}.** It is shown only now: copy it, and send it to nobody else.")
+            st.code(permalinks.full_address(review_address(secret)), language=None, wrap_lines=True)
+            if st.button("I have it", key=f"lead_have_{person}"):
+                del made[person]
+                st.rerun()
 
 
 def one_person(site: Site, sample: SampleRecord, person: PersonRecord, given: int) -> None:
@@ -89,7 +95,7 @@ def one_person(site: Site, sample: SampleRecord, person: PersonRecord, given: in
         if st.button("New link", type="tertiary", icon=":material/link:", key=f"lead_link_{person.id}"):
             with site.database.session() as session:
                 made = validation.renew(session, person.id)
-            st.session_state[_MADE] = (person.name, made.secret)
+            keep_link(made)
             st.rerun()
         if sample.is_closed:
             return
@@ -118,16 +124,22 @@ def invite(site: Site, sample: SampleRecord) -> None:
     except StoreError as error:
         show(str(error))
         return
-    st.session_state[_MADE] = (made.person.name, made.secret)
+    keep_link(made)
     st.rerun()
 
 
 def closing(site: Site, sample: SampleRecord, standing: Standing) -> None:
     """The button that ends the review, behind a question."""
     left = standing.items - standing.decided
+    disputed = standing.disputed - standing.adjudicated
     with st.popover("Close the review", icon=":material/lock:", key="lead_close_menu"):
         if left:
             st.markdown(f"**{whole(left)} of {whole(standing.items)} items are not decided;** they will not count.")
+        if disputed:
+            st.markdown(
+                f"Disagreements that no third reviewer has decided: **{whole(disputed)}**. The public report will say "
+                "so, and give precision as a range."
+            )
         st.markdown(
             "Nobody can review any more, and the report becomes public with every verdict and sentence, without names. "
             "It cannot be opened again."

@@ -17,6 +17,7 @@ from store.access.validation import LONGEST_NOTE, SampleRecord
 from store.errors import StoreError
 from store.records import BenchmarkRecord
 
+#: Of the session: leads' links that nobody said to have yet, by benchmark version and sample: its seed, the secret.
 _MADE = "val_made"
 
 
@@ -34,7 +35,7 @@ def validation_section(site: Site, record: BenchmarkRecord) -> None:
     )
     with site.database.reading() as session:
         samples = validation.list_samples(session, record.id)
-    lead_link(record)
+    lead_links(record)
     for sample in (one for one in samples if not one.is_closed):
         open_sample(site, sample)
     if accepted(record) < 1:
@@ -82,27 +83,29 @@ def drawing(site: Site, record: BenchmarkRecord) -> None:
     except (EquiRankError, StoreError) as error:
         show(str(error))
         return
-    st.session_state[_MADE] = (record.id, made.secret)
+    st.session_state.setdefault(_MADE, {}).setdefault(record.id, {})[made.sample.id] = (made.sample.seed, made.secret)
     st.rerun()
 
 
-def lead_link(record: BenchmarkRecord) -> None:
-    """The link of the sample that was drawn last, shown once."""
-    made: tuple[int, str] | None = st.session_state.get(_MADE)
-    if made is None or made[0] != record.id:
-        return
-    with st.container(border=True):
-        st.markdown("**Your link to lead this review.** It is shown only now: keep it, and send it to nobody.")
-        address = permalinks.full_address(review_address(made[1]))
-        st.code(address, language=None, wrap_lines=True)
-        with st.container(horizontal=True, gap="small"):
-            st.page_link(
-                "pages/review.py", label="Open it and invite reviewers", icon=":material/person_add:",
-                query_params={"token": made[1]},
-            )  # fmt: skip
-            if st.button("I have it", key="val_have"):
-                st.session_state.pop(_MADE, None)
-                st.rerun()
+def lead_links(record: BenchmarkRecord) -> None:
+    """The leads' links of samples drawn in this session, each until its lead has it; the newest last."""
+    made: dict[str, tuple[int, str]] = st.session_state.get(_MADE, {}).get(record.id, {})
+    for sample, (seed, secret) in list(made.items()):
+        with st.container(border=True):
+            st.markdown(
+                f"**Your link to lead the review of seed {seed}.** It is shown only now: keep it, and send it to "
+                "nobody."
+            )
+            address = permalinks.full_address(review_address(secret))
+            st.code(address, language=None, wrap_lines=True)
+            with st.container(horizontal=True, gap="small"):
+                st.page_link(
+                    "pages/review.py", label="Open it and invite reviewers", icon=":material/person_add:",
+                    query_params={"token": secret},
+                )  # fmt: skip
+                if st.button("I have it", key=f"val_have_{sample}"):
+                    del made[sample]
+                    st.rerun()
 
 
 def open_sample(site: Site, sample: SampleRecord) -> None:

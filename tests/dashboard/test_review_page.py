@@ -181,6 +181,46 @@ def test_the_lead_invites_and_closes(app: AppTest, review: Review) -> None:
     assert "Annabel" not in card and review.links["lead"] not in card
 
 
+def test_links_stay_until_the_lead_has_them(app: AppTest, review: Review) -> None:
+    page = open_page(app, "review", token=review.links["lead"])
+    for name in ("Deedee", "Edwina"):
+        page.text_input(key="lead_name").set_value(name)
+        press(page, "Invite")
+    first, second = (block.value for block in page.code)
+    said = texts(page)
+    assert "Link for Deedee." in said and "Link for Edwina." in said
+    # A new link for somebody takes the place of their old one alone.
+    with review.site.database.reading() as session:
+        deedee = validation.find_person(session, review.sample, "Deedee").id
+    page.button(key=f"lead_link_{deedee}").click().run()
+    kept, renewed = (block.value for block in page.code)
+    assert kept == second and renewed not in (first, second)
+    page.button(key=f"lead_have_{deedee}").click().run()
+    assert [block.value for block in page.code] == [second]
+    # Another sample's lead sees none of them.
+    other = draw_sample(review.site, review.benchmark, 3, 8)
+    assert not open_page(app, "review", token=other.secret).code
+
+
+def test_open_disagreements_lead_the_report(app: AppTest, review: Review, submitted: Callable[..., str]) -> None:
+    submitted("Public")
+    review.say("Annabel", 0, None, "Yes.")
+    review.say("Bobby", 0, None, "Yes.")
+    review.say("Annabel", 1, None, "Yes.")
+    review.say("Bobby", 1, Bucket.COVERAGE, "No.")
+    with review.site.database.session() as session:
+        validation.change_role(session, review.people["Cydney"], ReviewerRole.REVIEWER)
+    said = texts(open_page(app, "review", token=review.links["lead"]))
+    assert "1 of 2 reviewed items is valid; 1 waits for a third reviewer, so precision lies between 50.0 and" in said
+    assert "100.0 % of the accepted combinations are valid" not in said and "50.0 to 100.0" in said
+    assert "Nobody is invited to decide disagreements yet" in said and "1 item lacks a review" in said
+    assert "Disagreements without a third reviewer: 1. Corrected leaves them out" in said
+    with review.site.database.session() as session:
+        validation.close(session, review.sample)
+    card = texts(open_page(app, "benchmarks", bm_benchmark=DEMO))
+    assert "1 was not decided by a third reviewer" in card and "Nobody was invited to decide" in card
+
+
 def test_every_fault_is_offered_in_words() -> None:
     assert [choice_text(choice) for choice in CHOICES] == ["Valid", *(f"Invalid: {bucket.value}" for bucket in Bucket)]
 
@@ -253,6 +293,11 @@ def test_a_keeper_draws_a_sample_and_sees_what_to_verify_next(
         opened = validation.open_link(session, link.rpartition("=")[2])
         assert opened.person is None and len(validation.items(session, opened.sample.id)) == 5
     assert "Sample of 5 items" in texts(page)
+    page.number_input[1].set_value(2)
+    press(page, "Draw a sample")
+    assert len(page.code) == 2 and page.code[0].value == link
+    press(page, "I have it")
+    assert len(page.code) == 1 and page.code[0].value != link
     press(page, "I have it")
     assert not page.code
     submitted("Hidden", publish=False)
