@@ -1,4 +1,4 @@
-"""The budget of an expansion: fields where empty is no limit and 0 is zero, never above what the operator allows."""
+"""The budget of an expansion: fields where empty is the operator's limit, if any, and 0 is zero; never above it."""
 
 from __future__ import annotations
 
@@ -47,9 +47,12 @@ def choose_budget() -> tuple[float | None, int | None]:
     return cost, calls
 
 
-def budget_button(progress: AnnotationProgress) -> None:
-    """A button that opens a small form for the budget."""
-    if st.button("Change the budget", icon=":material/payments:", key=f"an_budget_{progress.record.id}"):
+def budget_button(progress: AnnotationProgress, *, first: bool = False) -> None:
+    """A button that opens a small form for the budget; ``first`` where only that helps."""
+    if st.button(
+        "Change the budget", icon=":material/payments:", key=f"an_budget_{progress.record.id}",
+        type="primary" if first else "secondary",
+    ):  # fmt: skip
         _budget(progress)
 
 
@@ -114,8 +117,8 @@ def _most() -> tuple[float, int]:
 
 
 def _said(limit: str) -> str:
-    """What an empty field stands for: the operator's limit, or none."""
-    return f"up to {limit}" if limit else "no limit"
+    """What an empty field stands for: the operator's limit, or none yet, which starts nothing."""
+    return f"operator's limit, {limit}" if limit else "none yet"
 
 
 def _placeholders() -> tuple[str, str]:

@@ -9,9 +9,10 @@ import streamlit as st
 
 from dashboard import annotation_reading, reading
 from dashboard.components import permalinks
-from dashboard.components.annotation_words import EXPANSION, failures_sentence, next_version, stage_title
+from dashboard.components.annotation_version import keep_shown, next_version, refused
+from dashboard.components.annotation_words import EXPANSION, failures_sentence, stage_title
 from dashboard.components.downloads import download_menu
-from dashboard.components.failures import message_of
+from dashboard.components.failures import message_of, show
 from dashboard.components.numbers import NONE, whole
 from dashboard.components.untrusted import plain
 from dashboard.current_site import the_site
@@ -80,7 +81,14 @@ def _another_version(progress: AnnotationProgress) -> None:
     parent = next(record for record in records if record.name == progress.parent)
     number = next_version(parent, records, annotation_reading.claimed_versions(parent.slug))
     record = progress.record
-    if st.button(f"Ask just these again, for version {number}", icon=":material/refresh:", key=f"an_next_{record.id}"):
+    if st.button(
+        f"Ask just these again, for version {number}", icon=":material/refresh:", key=f"an_next_{record.id}",
+        on_click=keep_shown, args=(parent.slug, number),
+    ):  # fmt: skip
+        words = refused(parent.slug, number)
+        if words:
+            show(words)
+            return
         settings = settings_from_json(record.settings)
         request = AnnotationRequest(
             progress.parent, number, settings, record.max_cost, record.max_calls, person=LOCAL_PERSON
@@ -88,7 +96,7 @@ def _another_version(progress: AnnotationProgress) -> None:
         try:
             other = requests.define(the_site(), request)
         except (EquiRankError, StoreError) as error:
-            st.error(plain(message_of(error)), icon=":material/error:")
+            show(message_of(error))
             return
         _again(other.id)
 

@@ -13,12 +13,12 @@ from dashboard.components.annotation_budget import UNBOUNDED, bounded, choose_bu
 from dashboard.components.annotation_judges import PREFIX, KeyState, choose_judges
 from dashboard.components.annotation_pool import choose_pool
 from dashboard.components.annotation_rules import choose_rules
+from dashboard.components.annotation_version import keep_shown, next_version, refused
 from dashboard.components.annotation_words import (
     EXPANSION,
     dollars,
     estimate_sentence,
     estimate_table,
-    next_version,
     total_cost,
     unpriced,
 )
@@ -80,7 +80,7 @@ def expansion_form() -> None:
         order=NARROW if viewport.is_narrow() else None,
     )  # fmt: skip
     st.caption(estimate_note(found))
-    _start(benchmark, version.strip() or suggested, settings, found, keys)
+    _start(benchmark, version.strip(), suggested, settings, found, keys)
     show_workers(workers, "llm")
 
 
@@ -102,24 +102,45 @@ def estimate_note(found: Sequence[StageEstimate]) -> str:
 
 def _start(
     benchmark: BenchmarkRecord,
-    version: str,
+    named: str,
+    suggested: str,
     settings: ToolexSettings,
     found: Sequence[StageEstimate],
     keys: dict[str, KeyState],
 ) -> None:
-    """The budget, and the two ways to begin."""
+    """The budget, and the two ways to begin.
+
+    Args:
+        benchmark: what is expanded.
+        named: the new version as somebody named it; "" takes the suggested number.
+        suggested: a number that is free.
+        settings: how.
+        found: what it will ask and cost.
+        keys: what each judge needs.
+    """
+    version = named or suggested
     cost, calls = choose_budget()
     request = AnnotationRequest(benchmark.name, version, settings, max_cost=cost, max_calls=calls, person=LOCAL_PERSON)
     missing = list(dict.fromkeys(f"{model} {state.words}" for model, state in keys.items() if not state.ready))
     limited = bounded(cost, calls)
     blocked = bool(missing) or not limited or (cost is not None and bool(unpriced(found)))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if st.button("Start", type="primary", icon=":material/play_arrow:", key="an_start", disabled=blocked):
-            _begin(request, batch=False)
-        if st.button("Write a batch file", icon=":material/description:", key="an_batch"):
-            _begin(request, batch=True)
+        shown = (benchmark.slug, suggested)
+        live = st.button(
+            "Start", type="primary", icon=":material/play_arrow:", key="an_start", disabled=blocked,
+            on_click=keep_shown, args=shown,
+        )  # fmt: skip
+        batch = st.button(
+            "Write a batch file", icon=":material/description:", key="an_batch", on_click=keep_shown, args=shown
+        )
         st.caption(f"Makes {plain(benchmark.slug)}@{plain(version)}. A batch file needs no key, and providers take "
                    "about half the price for it: you upload the answers, once a stage.", width="stretch")  # fmt: skip
+    if live or batch:
+        words = "" if named else refused(benchmark.slug, suggested)
+        if words:
+            show(words)
+        else:
+            _begin(request, batch=batch)
     if missing:
         st.info(f"{plain('; '.join(missing))}. A batch file needs no key.", icon=":material/key_off:")
     if not limited:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import polars as pl
 import streamlit as st
 
 from dashboard import annotation_reading, benchmark_reading
 from dashboard.components import viewport
-from dashboard.components.annotation_words import LABEL_FIGURES, label_figure
+from dashboard.components.annotation_words import LABEL_FIGURES, label_figure, over_all
 from dashboard.components.benchmark_spread import counts_chart
 from dashboard.components.downloads import download_menu
 from dashboard.components.run_detail import text_table
@@ -58,7 +55,7 @@ def both_versions(
     before: pl.DataFrame, after: pl.DataFrame, parent: BenchmarkRecord, made: BenchmarkRecord
 ) -> pl.DataFrame:
     """A line a statistic over all queries: the parent, the new version."""
-    old, new = _all(before), _all(after)
+    old, new = over_all(before), over_all(after)
     names = [name for name in LABEL_FIGURES if old.get(name) is not None or new.get(name) is not None]
     return pl.DataFrame(
         {
@@ -77,11 +74,6 @@ def by_domain(domains: pl.DataFrame, kind: str) -> pl.DataFrame:
         title = row["domain"] or "no domain"
         columns[title if title not in columns else f"domain {title}"] = [label_figure(n, row[n]) for n in shown]
     return pl.DataFrame(columns)
-
-
-def _all(table: pl.DataFrame) -> Mapping[str, Any]:
-    whole_rows = table.filter(pl.col("domain").is_null())
-    return whole_rows.row(0, named=True) if whole_rows.height else {}
 
 
 def _spread(made: BenchmarkRecord) -> None:

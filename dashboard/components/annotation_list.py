@@ -9,7 +9,7 @@ import polars as pl
 import streamlit as st
 
 from dashboard.components import viewport
-from dashboard.components.annotation_words import EXPANSION, money, state_word
+from dashboard.components.annotation_words import EXPANSION, money, state_word, without_rounding
 from dashboard.components.board_table import MOST_ROWS_SHOWN, ROW_HEIGHT
 from dashboard.components.moments import clock
 from dashboard.components.numbers import whole
@@ -28,7 +28,7 @@ def how_far(one: AnnotationProgress) -> str:
     if one.state is JobState.DONE:
         failed = sum(one.failures.values())
         return f"all {whole(one.queries)} queries" + (f"; without an answer: {whole(failed)}" * bool(failed))
-    if one.state is JobState.FAILED:
+    if one.state is JobState.FAILED and not one.over_budget:
         return one.error
     if one.state is JobState.ANSWERS:
         return f"a file of answers is to come, for {whole(one.pending)} of its questions"
@@ -43,10 +43,13 @@ def expansions_frame(found: Sequence[AnnotationProgress]) -> pl.DataFrame:
         {
             "New version": [f"{one.parent.partition('@')[0]}@{one.record.version}" for one in found],
             "Made from": [one.parent for one in found],
-            "State": [state_word(one.state) for one in found],
+            "State": [state_word(one) for one in found],
             "How far": [how_far(one) for one in found],
             "Calls": [whole(one.spent.calls) for one in found],
-            "Cost": [money(None if one.spent.unpriced else one.spent.cost) for one in found],
+            "Cost": [
+                money(None if one.spent.unpriced else without_rounding(one.spent.cost, one.spent.calls))
+                for one in found
+            ],
             "Asked": [clock(one.record.created_at) for one in found],
         }
     )

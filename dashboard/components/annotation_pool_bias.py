@@ -66,7 +66,7 @@ def bias_sentence(found: PoolBias, kind: str) -> str:
         return f"{count} beside the ground truth."
     return (
         f"**{points(found.only_one)} %** of {count} beside the ground truth were found by a single retriever of the "
-        "the pool."
+        "pool."
     )
 
 

@@ -38,7 +38,7 @@ def show_finished(progress: AnnotationProgress) -> None:
     """Draw it."""
     made = annotation_reading.version(progress.record.made_version_id or 0)
     parent = annotation_reading.version(progress.record.benchmark_version_id)
-    sentence = result_sentence(annotation_reading.table_one(made), made.kind)
+    sentence = result_sentence(annotation_reading.table_one(parent), annotation_reading.table_one(made), made.kind)
     if sentence:
         st.markdown(sentence)
     _links(progress, made)

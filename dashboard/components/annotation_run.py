@@ -9,7 +9,13 @@ import streamlit as st
 from dashboard.components.annotation_batch import batch_round
 from dashboard.components.annotation_budget import budget_button
 from dashboard.components.annotation_failures import show_failures
-from dashboard.components.annotation_words import meter_table, settings_facts, spent_sentence, step_line
+from dashboard.components.annotation_words import (
+    meter_table,
+    over_budget_sentence,
+    settings_facts,
+    spent_sentence,
+    step_line,
+)
 from dashboard.components.batch_files import then
 from dashboard.components.failures import shown_errors
 from dashboard.components.job_view import show_lines
@@ -32,25 +38,30 @@ LIVE_SECONDS = 2.0
 def show_unfinished(progress: AnnotationProgress) -> None:
     """Draw it; one that waits or runs is looked at again every second until it is over."""
     if progress.state in (JobState.WAITING, JobState.RUNNING):
-        # While a fragment runs by itself the rest of the page stays; at the end the whole page is drawn once more.
-        st.fragment(_live, run_every=LIVE_SECONDS)(progress.record.id)
+        # While a fragment runs by itself the rest of the page stays; in another state the whole page is drawn anew.
+        st.fragment(_live, run_every=LIVE_SECONDS)(progress.record.id, progress.state)
     elif progress.state is JobState.ANSWERS:
         batch_round(progress)
     else:
         _stopped(progress)
     if progress.state not in (JobState.WAITING, JobState.RUNNING):
-        show_meter(progress)
+        show_meter(progress, used=not progress.over_budget)
         show_failures(progress)
         show_log(progress)
     with st.expander("Settings"):
         facts_table(settings_facts(settings_from_json(progress.record.settings)))
 
 
-def _live(annotation_id: str) -> None:
-    """What changes while it waits and runs."""
+def _live(annotation_id: str, shown: JobState) -> None:
+    """What changes while it waits and runs.
+
+    Args:
+        annotation_id: the expansion.
+        shown: the state that the rest of the page says.
+    """
     with shown_errors():
         progress = following.look(the_site(), annotation_id)
-        if progress.state not in (JobState.WAITING, JobState.RUNNING):
+        if progress.state is not shown:
             st.rerun()
         share, line = step_line(progress)
         if progress.state is JobState.WAITING:
@@ -74,7 +85,9 @@ def _live(annotation_id: str) -> None:
 def _stopped(progress: AnnotationProgress) -> None:
     """Failed, cancelled or never started: why, and the ways on."""
     share, line = step_line(progress)
-    if progress.state is JobState.FAILED:
+    if progress.over_budget:
+        st.warning(over_budget_sentence(progress), icon=":material/payments:")
+    elif progress.state is JobState.FAILED:
         st.error(f"**It stopped.** {plain(progress.error[:1].upper() + progress.error[1:])}.", icon=":material/error:")
     elif progress.state is JobState.CANCELLED:
         st.info("It was cancelled. No version was made; every answer it got is kept.", icon=":material/close:")
@@ -83,17 +96,24 @@ def _stopped(progress: AnnotationProgress) -> None:
     st.progress(min(share, 1.0), line)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         label = "Start" if progress.state is None else "Go on"
-        if st.button(label, type="primary", icon=":material/play_arrow:", key=f"an_go_{progress.record.id}"):
+        if progress.over_budget:
+            budget_button(progress, first=True)
+        if st.button(
+            label, icon=":material/play_arrow:", key=f"an_go_{progress.record.id}",
+            type="secondary" if progress.over_budget else "primary",
+        ):  # fmt: skip
             then(lambda: requests.start(the_site(), progress.record.id))
-        budget_button(progress)
+        if not progress.over_budget:
+            budget_button(progress)
         if st.button("Go on with a batch file", icon=":material/description:", key=f"an_gobatch_{progress.record.id}"):
             then(lambda: requests.start(the_site(), progress.record.id, batch=True))
         st.caption("It goes on where it was: nothing that was answered is asked again.")
 
 
-def show_meter(progress: AnnotationProgress) -> None:
-    """What was used of the budget, by stage and judge."""
-    st.markdown(spent_sentence(progress.spent, progress.budget))
+def show_meter(progress: AnnotationProgress, *, used: bool = True) -> None:
+    """What was used of the budget, by stage and judge; in all too unless ``used`` is said already."""
+    if used:
+        st.markdown(spent_sentence(progress.spent, progress.budget))
     if not progress.meter:
         return
     text_table(

@@ -33,7 +33,7 @@ def show_runs(made: BenchmarkRecord) -> None:
         permalinks.leaderboard_link(
             label="See them on its leaderboard", icon=":material/leaderboard:", query_params={"lb_benchmark": made.name}
         )
-    _rescore(made)
+    _rescore(made, just_done=done is not None and done[0] == made.id)
     for words in rescoring.misfits(the_site(), made.id):
         st.caption(plain(words[:1].upper() + words[1:]) + ".")
     _quartiles(made)
@@ -43,14 +43,15 @@ def _runs(count: int) -> str:
     return "1 run is now scored" if count == 1 else f"{whole(count)} runs are now scored"
 
 
-def _rescore(made: BenchmarkRecord) -> None:
-    """The runs of earlier versions, and the button."""
+def _rescore(made: BenchmarkRecord, *, just_done: bool) -> None:
+    """The runs of earlier versions, and the button; that nothing is left goes without saying after a success."""
     offered = annotation_reading.rescorable(made)
     if offered.is_empty():
-        st.caption(
-            "Nothing to re-score: no run of an earlier version has a stored ranking, or all are scored on this one "
-            "already."
-        )
+        if not just_done:
+            st.caption(
+                "Nothing to re-score: no run of an earlier version has a stored ranking, or all are scored on this "
+                "one already."
+            )
         return
     count = "1 run" if offered.height == 1 else f"{whole(offered.height)} runs"
     st.markdown(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from dashboard.components.job_view import STATE_WORDS
-from dashboard.components.moments import duration
+from dashboard.components.job_view import STATE_WORDS, left_words
+from dashboard.components.kind_words import counted
 from dashboard.components.numbers import NONE, points, whole
 from pipeline.jobs.job_client import JobState
+from pipeline.llm.stores import NANO
 from pipeline.toolex.settings import AuditRule, RepeatedTool, Stage, ToolexSettings, VerifyRule
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from pipeline.jobs.progress import JobProgress
     from pipeline.llm.stores import Budget, MeterLine, Spent
     from pipeline.toolex.estimate import StageEstimate
-    from store.records import BenchmarkRecord
 
 #: The address's words for an open expansion, for a part of the work, and for the version that the part is about.
 EXPANSION, VIEW, OF = "expansion", "an_view", "an_of"
@@ -62,6 +62,10 @@ LABEL_FIGURES = {
     "truncated": "Queries cut off at the cap",
     "decomposition_failed": "Queries without a decomposition",
 }
+#: Those of the sentence above the table.
+_HEADLINE = (
+    "combinations_per_query", "queries_with_alternative", "subqueries_with_equivalent", "items_per_subquery",
+)  # fmt: skip
 _SHARES = {"subqueries_with_equivalent", "queries_with_alternative"}
 #: Steps of a chunk in a progress line.
 _STEPS = {
@@ -80,19 +84,6 @@ def stage_title(stage: str) -> str:
     return STAGES[Stage(stage)][0] if stage in set(Stage) else stage
 
 
-def next_version(record: BenchmarkRecord, records: Iterable[BenchmarkRecord], claimed: Iterable[str] = ()) -> str:
-    """The number after the highest one of this benchmark's versions; 2 where none is a number.
-
-    Args:
-        record: what is to be expanded.
-        records: every stored version.
-        claimed: versions of this benchmark that expansions are to make.
-    """
-    versions = [*(other.version for other in records if other.slug == record.slug), *claimed]
-    numbers = [int(version) for version in versions if version.isdecimal()]
-    return str(max(numbers) + 1) if numbers else "2"
-
-
 def dollars(cost: float | None) -> str:
     """An amount of money: ``$1.20``; below a cent as many digits as it takes; ``unknown`` where it is."""
     if cost is None:
@@ -107,9 +98,21 @@ def money(cost: float | None) -> str:
     return NONE if cost is None else dollars(cost)
 
 
-def state_word(state: JobState | None) -> str:
+def without_rounding(cost: float | None, calls: int) -> float | None:
+    """A sum in US dollars; 0 where it is only the billionth a call that is set aside for rounding, as for free models.
+
+    Args:
+        cost: of all calls; None where it is not known.
+        calls: how many those are.
+    """
+    return 0.0 if cost is not None and cost * NANO <= calls + 0.5 else cost
+
+
+def state_word(progress: AnnotationProgress) -> str:
     """``running``; an expansion that was never started is ``not started``."""
-    return "not started" if state is None else STATE_WORDS[state]
+    if progress.over_budget:
+        return "stopped by its budget"
+    return "not started" if progress.state is None else STATE_WORDS[progress.state]
 
 
 def title(progress: AnnotationProgress) -> str:
@@ -153,8 +156,9 @@ def estimate_sentence(found: Sequence[StageEstimate]) -> str:
     calls, cost = sum(one.line.calls for one in found), total_cost(found)
     price = "**A price that is not known here**" if cost is None else f"**About {dollars(cost)}**"
     kept = sum(one.line.questions for one in found) - calls
-    rest = f"; {whole(kept)} answers are here already" if kept > 0 else ""
-    return f"{price} for about {whole(calls)} calls in three stages{rest}."
+    here = "1 answer is" if kept == 1 else f"{whole(kept)} answers are"
+    rest = f"; {here} here already" if kept > 0 else ""
+    return f"{price} for about {counted(calls, 'call')} in three stages{rest}."
 
 
 def unpriced(found: Sequence[StageEstimate]) -> list[str]:
@@ -173,7 +177,7 @@ def meter_table(meter: Sequence[MeterLine]) -> pl.DataFrame:
             whole(line.usage.calls),
             whole(line.usage.prompt_tokens),
             whole(line.usage.completion_tokens),
-            money(line.usage.cost),
+            money(without_rounding(line.usage.cost, line.usage.calls)),
             whole(line.refused),
             whole(line.lost),
             whole(line.unfinished),
@@ -186,7 +190,9 @@ def meter_table(meter: Sequence[MeterLine]) -> pl.DataFrame:
 
 def spent_sentence(spent: Spent, budget: Budget) -> str:
     """What was used of the budget."""
-    cost = f"**{dollars(spent.cost)}**" + ("" if budget.max_cost is None else f" of {dollars(budget.max_cost)}")
+    cost = f"**{dollars(without_rounding(spent.cost, spent.calls))}**" + (
+        "" if budget.max_cost is None else f" of {dollars(budget.max_cost)}"
+    )
     of = "" if budget.max_calls is None else f" of {whole(budget.max_calls)}"
     calls = f"{whole(spent.calls)}{of} {'call' if spent.calls == 1 and not of else 'calls'}"
     words = f"Used: {cost} and {calls}."
@@ -195,12 +201,27 @@ def spent_sentence(spent: Spent, budget: Budget) -> str:
     return words
 
 
+def over_budget_sentence(progress: AnnotationProgress) -> str:
+    """Why one that its budget stopped goes no further."""
+    return (
+        "**Its budget stopped it: the next call could exceed it.** "
+        f"{spent_sentence(progress.spent, progress.budget)} Every answer it got is kept; with a greater budget it goes "
+        "on."
+    )
+
+
 def step_line(progress: AnnotationProgress) -> tuple[float, str]:
     """Share of the queries that are through, and the line above the bar."""
     share = progress.queries_done / progress.queries if progress.queries else 0.0
-    line = f"{whole(progress.queries_done)} of {whole(progress.queries)} queries are through all stages"
+    line = (
+        f"{whole(progress.queries_done)} of {whole(progress.queries)} {_queries(progress.queries)} through all stages"
+    )
     step = "Starting" if progress.state is JobState.RUNNING and progress.job is None else job_step(progress.job)
     return share, f"{line} · {step}" if step else line
+
+
+def _queries(number: int) -> str:
+    return "query is" if number == 1 else "queries are"
 
 
 def job_step(job: JobProgress | None) -> str:
@@ -211,7 +232,7 @@ def job_step(job: JobProgress | None) -> str:
     if job.total > 1:
         words += f": {whole(job.done)} of {whole(job.total)}"
     if job.remaining_s is not None and job.done < job.total:
-        words += f", about {duration(job.remaining_s)} left"
+        words += f", {left_words(job.remaining_s)}"
     return words
 
 
@@ -256,18 +277,31 @@ def label_figure(name: str, value: float | None) -> str:
     return whole(value) if isinstance(value, int) else f"{value:.2f}"
 
 
-def result_sentence(table: pl.DataFrame, kind: str) -> str:
-    """What an expansion found, in plain words; empty without figures."""
-    rows = table.filter(pl.col("domain").is_null())
-    if rows.is_empty():
+def result_sentence(before: pl.DataFrame, after: pl.DataFrame, kind: str) -> str:
+    """What an expansion found, in plain words, old → new as the table below says it; empty without figures.
+
+    Args:
+        before: ``table_one`` of what was expanded.
+        after: that of the new version.
+        kind: what the benchmark retrieves.
+    """
+    old, new = over_all(before), over_all(after)
+    if any(new.get(name) is None for name in _HEADLINE):
         return ""
-    found = rows.row(0, named=True)
-    per_query, queries = found["combinations_per_query"], found["queries_with_alternative"]
-    tools, items = found["subqueries_with_equivalent"], found["items_per_subquery"]
-    if per_query is None or queries is None or tools is None or items is None:
-        return ""
+
+    def change(name: str) -> str:
+        was, now = label_figure(name, old.get(name)), label_figure(name, new[name])
+        return now if was == NONE else f"{was} → {now}"
+
+    labelled = " instead of the labelled one" if old.get(_HEADLINE[0]) is None else ""
+    combinations, queries, tools, items = map(change, _HEADLINE)
     return (
-        f"**{per_query:.1f} valid combinations a query** instead of one: {points(queries)} % of queries have an "
-        f"extra combination, and {points(tools)} % of sub-queries an extra {kind} "
-        f"({items - 1:.1f} extra {kind}s a sub-query)."
+        f"**{combinations} valid combinations a query**{labelled}. Queries with an extra combination: {queries}; "
+        f"sub-queries with an extra {kind}: {tools}; verified items a sub-query: {items}."
     )
+
+
+def over_all(table: pl.DataFrame) -> Mapping[str, Any]:
+    """The line of ``table_one`` over all queries; empty where there is none."""
+    rows = table.filter(pl.col("domain").is_null())
+    return rows.row(0, named=True) if rows.height else {}

@@ -93,10 +93,15 @@ def progress_line(job: Job, progress: JobProgress | None) -> tuple[float, str]:
     if progress.total > 1:
         parts[0] += f": {whole(progress.done)} of {whole(progress.total)}"
     if progress.remaining_s is not None and progress.done < progress.total:
-        parts.append(f"about {duration(progress.remaining_s)} left of this step")
+        parts.append(f"{left_words(progress.remaining_s)} of this step")
     if progress.stage in stages:
         parts.append(f"step {stages.index(progress.stage) + 1} of {len(stages)}")
     return progress.fraction, " · ".join(parts)
+
+
+def left_words(seconds: float) -> str:
+    """How much time is left: ``about 2 min left``."""
+    return "less than a second left" if seconds < 1 else f"about {duration(seconds)} left"
 
 
 def show_job(job_id: str) -> None:

@@ -38,9 +38,7 @@ def one_expansion(annotation_id: str) -> None:
     with st.container(gap="xxsmall"):
         _heading(plain(title(progress)))
         settings = brief_settings(settings_from_json(progress.record.settings))
-        st.caption(
-            plain(f"{state_word(progress.state)} · asked for at {clock(progress.record.created_at)} · {settings}")
-        )
+        st.caption(plain(f"{state_word(progress)} · asked for at {clock(progress.record.created_at)} · {settings}"))
     if progress.state is JobState.DONE:
         show_finished(progress)
     else:
@@ -56,18 +54,22 @@ def _heading(words: str) -> None:
             st.switch_page("pages/annotate.py")
 
 
-def listing(live: bool) -> None:
-    """All expansions; looks again while one is open."""
+def listing(shown: dict[str, str]) -> None:
+    """All expansions; looks again while one is open.
+
+    Args:
+        shown: the open ones as the rest of the page says them; see ``open_states``.
+    """
     with shown_errors():
         found = following.list_annotations(the_site())
-        if live != any_open(found):
+        if shown != open_states(found):
             st.rerun()
         expansion_list(found)
 
 
-def any_open(found: list[AnnotationProgress]) -> bool:
-    """Whether one of them waits or runs."""
-    return any(one.can_cancel for one in found)
+def open_states(found: list[AnnotationProgress]) -> dict[str, str]:
+    """Those that wait or run: id → state."""
+    return {one.record.id: state_word(one) for one in found if one.can_cancel}
 
 
 def page() -> None:
@@ -86,13 +88,13 @@ def page() -> None:
     for one in found:
         # Whoever comes back to see how it goes need not pass the form.
         if one.can_cancel and st.button(
-            f"{plain(title(one))} is {state_word(one.state)}: follow it", icon=":material/arrow_forward:",
+            f"{plain(title(one))} is {state_word(one)}: follow it", icon=":material/arrow_forward:",
             type="tertiary", key=f"an_open_{one.record.id}",
         ):  # fmt: skip
             st.switch_page("pages/annotate.py", query_params={EXPANSION: one.record.id})
     expansion_form()
-    live = any_open(found)
-    st.fragment(listing, run_every=LIVE_SECONDS if live else None)(live)
+    shown = open_states(found)
+    st.fragment(listing, run_every=LIVE_SECONDS if shown else None)(shown)
 
 
 with shown_errors():

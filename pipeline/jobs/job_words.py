@@ -55,7 +55,7 @@ def failure_words(status: WorkflowStatus) -> str:
             "small for the model: choose a smaller model or a machine with more memory, then try again"
         )
     error: Any = status.error
-    name, message = str(getattr(error, "name", type(error).__name__)), str(getattr(error, "message", error))
+    name, message = error_name(status), str(getattr(error, "message", error))
     if name in _own_errors():
         return message
     if name == "DBOSAwaitedWorkflowCancelledError":
@@ -63,6 +63,11 @@ def failure_words(status: WorkflowStatus) -> str:
     if name in ("MemoryError", "OutOfMemoryError"):
         return "the worker ran out of memory: choose a smaller model or a machine with more memory, then try again"
     return f"it failed unexpectedly ({name}: {message}): a fault of the program, not of the request; please report it"
+
+
+def error_name(status: WorkflowStatus) -> str:
+    """The class of the error that a job failed with, as ``BudgetExceeded``."""
+    return str(getattr(status.error, "name", type(status.error).__name__))
 
 
 def _own_errors() -> set[str]:

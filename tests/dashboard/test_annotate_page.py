@@ -17,7 +17,8 @@ from dashboard.charts.acceptance_lines import acceptance_lines
 from dashboard.charts.palette import Ground
 from dashboard.components.annotation_pool_bias import without_sentence, without_table
 from dashboard.components.annotation_verdicts import acceptance_sentence
-from dashboard.components.annotation_words import dollars, next_version
+from dashboard.components.annotation_version import next_version
+from dashboard.components.annotation_words import dollars, result_sentence, without_rounding
 from dashboard.current_site import use_site
 from pipeline.benchmark import Benchmark
 from pipeline.jobs import durable
@@ -33,7 +34,7 @@ from pipeline.retrieval.documents import documents_in_order, run_target
 from pipeline.retrieval.models import resolve_model
 from pipeline.toolex.candidates import CandidatePool, LibrarySearch
 from pipeline.toolex.settings import PoolMember, ToolexSettings
-from store.access import benchmarks, rankings, runs
+from store.access import annotations, benchmarks, rankings, runs
 from store.settings import Settings
 from tests.dashboard.conftest import APP
 from tests.dashboard.dashboard_app import open_page
@@ -202,6 +203,26 @@ def test_a_link_restores_the_form_and_a_taken_version_is_refused_in_words(expand
     assert len(following.list_annotations(expanded.site)) == 1, "nothing was written down"
 
 
+def test_a_version_taken_since_the_page_was_drawn_is_refused_and_the_next_offered(expanded: Expanded) -> None:
+    app = fresh(**ASKED)
+    shown = app.text_input(key="an_version").placeholder
+    settings = ToolexSettings(pool=(PoolMember("bm25"),), depth=1, **JUDGES)
+    other = requests.define(expanded.site, AnnotationRequest("bare@1", shown, settings, max_cost=1.0))
+    known = len(following.list_annotations(expanded.site))
+    app.button(key="an_start").click().run()
+    following_number = sound(app).text_input(key="an_version").placeholder
+    words = app.error[0].value.replace("\\", "")
+    assert f"bare@{shown} was taken meanwhile" in words and f"bare@{following_number}: press" in words
+    assert len(following.list_annotations(expanded.site)) == known, "nothing was written down"
+    app.button(key="an_start").click().run()
+    made = following.look(expanded.site, sound(app).query_params["expansion"])
+    assert made.record.version == following_number
+    requests.cancel(expanded.site, made.record.id)
+    with expanded.site.database.session() as session:
+        for record in (other, made.record):
+            assert annotations.remove_unbegun(session, record.id)
+
+
 def test_start_cancel_and_go_on(expanded: Expanded) -> None:
     app = fresh(**ASKED | {"an_version": "4", "an_calls": "0"})
     app.button(key="an_start").click().run()
@@ -228,7 +249,12 @@ def test_a_budget_that_is_used_up_can_be_raised(expanded: Expanded) -> None:
     requests.start(expanded.site, record.id)
     work_here(expanded.site, following.job_id_of(record.id))
     app = fresh(expansion=record.id)
-    assert "It stopped." in app.error[0].value and "budget" in app.error[0].value
+    stopped = app.warning[0].value
+    assert "Its budget stopped it" in stopped and "$0.00** of $0.001 and 0 of 0 calls" in stopped
+    assert not app.error and said(app).count("Used: ") == 1, "once, in one format"
+    assert "stopped by its budget" in said(app), "and not that it failed"
+    kinds = {button.key: button.proto.type for button in app.button}
+    assert (kinds[f"an_budget_{record.id}"], kinds[f"an_go_{record.id}"]) == ("primary", "secondary")
     app.button(key=f"an_budget_{record.id}").click().run()
     app.number_input(key="an_new_cost").set_value(40.0)
     app.number_input(key="an_new_calls").set_value(900)
@@ -256,7 +282,7 @@ def test_a_budget_above_what_the_operator_allows_is_lowered_in_words(expanded: E
         text = said(app)
         assert "this link says “9”, which is not offered here; nothing is chosen instead" in text
         assert "this link says “0”, which is not offered here; shown instead: 100" in text
-        assert app.number_input(key="an_cost").placeholder == "up to $3.00"
+        assert app.number_input(key="an_cost").placeholder == "operator's limit, $3.00"
         assert not app.button(key="an_start").disabled
     finally:
         use_site(expanded.site)
@@ -284,8 +310,10 @@ def test_a_round_of_a_batch_is_downloaded_and_answered(expanded: Expanded, tmp_p
 
 def test_what_was_found_is_shown_part_by_part(expanded: Expanded) -> None:
     app = fresh(expansion=expanded.done)
-    assert "valid combinations a query** instead of one" in said(app)
     before_after = app.dataframe[0].value
+    lines = before_after.set_index("Over all queries")
+    old, new = lines.loc["Valid combinations a query"]
+    assert old == "—" and f"**{new} valid combinations a query** instead of the labelled one." in said(app)
     assert before_after.columns.tolist() == ["Over all queries", "version 1", "version 2"]
     cells = dict(zip(before_after["Over all queries"], before_after["version 2"], strict=True))
     assert cells["Queries"] == "5" and int(cells["Queries cut off at the cap"]) > 0
@@ -295,7 +323,7 @@ def test_what_was_found_is_shown_part_by_part(expanded: Expanded) -> None:
     verdicts = said(fresh(expansion=expanded.done, an_show="Verdicts"))
     assert "candidates were accepted" in verdicts
     pool = fresh(expansion=expanded.done, an_show="Pool")
-    assert "were found by a single retriever" in said(pool)
+    assert "were found by a single retriever of the pool." in said(pool)
     assert pool.dataframe[0].value["Retriever"].tolist() == ["BM25", "MiniLM-L6"]
     cost = fresh(expansion=expanded.done, an_show="Cost and settings")
     assert cost.dataframe[0].value["Stage"].tolist() == ["Decompose", "Verify", "Audit"]
@@ -321,7 +349,8 @@ def test_stored_runs_are_scored_against_the_new_version(expanded: Expanded) -> N
     assert "No public run is scored on this version yet" in said(app)
     app.button(key=next(b.key for b in app.button if b.label.startswith("Score 2 runs"))).click().run()
     text = said(sound(app))
-    assert "2 runs are now scored on bare@2" in text and "Nothing to re-score" in text
+    assert "2 runs are now scored on bare@2" in text and "Nothing to re-score" not in text
+    assert "Nothing to re-score" in said(fresh(expansion=expanded.done, an_show="Runs"))
     lifts = app.dataframe[0].value
     assert lifts["Documents"].tolist() == ["shortest", "short", "long", "longest"] and {"One", "Two"} <= set(lifts)
     check_quartiles(expanded.site, "bare@2")
@@ -356,12 +385,13 @@ def test_a_site_without_benchmarks_says_what_to_do(bare_site: Site) -> None:
     assert "equirank benchmark import" in said(fresh())
 
 
-def test_the_next_version_is_one_more_than_the_highest_number(expanded: Expanded) -> None:
+def test_the_next_version_is_the_next_number_that_is_free(expanded: Expanded) -> None:
     with expanded.site.database.reading() as session:
         records = benchmarks.list_records(session)
     by_name = {record.name: record for record in records}
     assert next_version(by_name["bare@1"], records) == "3"
-    assert next_version(by_name["bare@1"], records, ["7", "trial"]) == "8", "another expansion is to make 7"
+    assert next_version(by_name["bare@1"], records, ["7", "trial"]) == "3", "somebody chose 7"
+    assert next_version(by_name["bare@1"], records, ["3", "4", "7"]) == "5", "other expansions are to make them"
     assert next_version(by_name["tooleq@published"], records) == "2"
 
 
@@ -371,6 +401,25 @@ def test_the_next_version_is_one_more_than_the_highest_number(expanded: Expanded
 )
 def test_money_is_never_rounded_to_nothing(cost: float | None, words: str) -> None:
     assert dollars(cost) == words
+
+
+def test_a_free_model_costs_nothing_while_its_calls_are_open() -> None:
+    assert dollars(without_rounding(3e-9, 3)) == "$0.00", "a billionth a call is set aside for rounding"
+    assert dollars(without_rounding(3.1e-6, 3)) == "under $0.0001"
+    assert without_rounding(None, 3) is None
+
+
+def test_what_was_found_is_said_from_old_to_new() -> None:
+    names = ("combinations_per_query", "queries_with_alternative", "subqueries_with_equivalent", "items_per_subquery")
+    old, new = (
+        pl.DataFrame([(None, *row)], schema={"domain": pl.String} | dict.fromkeys(names, pl.Float64), orient="row")
+        for row in ((2.31, 0.4, 0.3, 1.5), (56.0, 1.0, 0.9, 4.25))
+    )
+    assert result_sentence(old, new, "skill") == (
+        "**2.31 → 56.00 valid combinations a query**. Queries with an extra combination: 40.0 % → 100.0 %; sub-queries "
+        "with an extra skill: 30.0 % → 90.0 %; verified items a sub-query: 1.50 → 4.25."
+    )
+    assert result_sentence(old, new.clear(), "skill") == ""
 
 
 def accepted_at(rates: list[float]) -> pl.DataFrame:

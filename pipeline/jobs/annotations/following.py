@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipeline.errors import BudgetExceeded
 from pipeline.jobs import progress as progress_records
 from pipeline.jobs.durable import job_client
 from pipeline.jobs.job_client import GIVEN_UP, STATES, JobState
-from pipeline.jobs.job_words import failure_words, waiting_words
+from pipeline.jobs.job_words import error_name, failure_words, waiting_words
 from pipeline.jobs.llm_answers import StoredAnswers, site_budget
 from pipeline.jobs.progress import PROGRESS, JobProgress
 from pipeline.jobs.site import Site
@@ -45,6 +46,7 @@ class AnnotationProgress:
         meter: use by stage and judge.
         job: how far the running job is; None unless it runs.
         error: why the last job failed, in words; "" otherwise.
+        over_budget: whether it failed because its next call could exceed the budget.
         waiting_for: what it waits for, in words; "" unless it waits.
         pending: questions whose answers are waited for.
         batch: artifact hashes of the batch files that hold them, in order.
@@ -63,6 +65,7 @@ class AnnotationProgress:
     meter: list[MeterLine]
     job: JobProgress | None = None
     error: str = ""
+    over_budget: bool = False
     waiting_for: str = ""
     pending: int = 0
     batch: tuple[str, ...] = ()
@@ -151,6 +154,7 @@ def _one(
         meter=answers.meter(record.id),
         job=job,
         error=error,
+        over_budget=_over_budget(state, status),
         waiting_for=waiting_for,
         pending=record.pending if waits else 0,
         batch=record.batch if waits else (),
@@ -184,6 +188,10 @@ def _state(
     if given_up:
         return JobState.FAILED, str(given_up), "", None
     return state, failure_words(status) if state is JobState.FAILED else "", "", None
+
+
+def _over_budget(state: JobState | None, status: WorkflowStatus | None) -> bool:
+    return state is JobState.FAILED and status is not None and error_name(status) == BudgetExceeded.__name__
 
 
 def _ended_before(status: WorkflowStatus, record: AnnotationRecord) -> bool:
