@@ -11,7 +11,6 @@ from typing import Any
 import streamlit as st
 
 from dashboard.components import permalinks
-from dashboard.components.mftr_words import METHOD_TITLES
 from dashboard.components.model_choice import PREFIX
 from dashboard.components.numbers import day, whole
 from dashboard.components.untrusted import plain
@@ -19,6 +18,7 @@ from dashboard.current_site import the_site
 from pipeline import published
 from pipeline.baselines.methods import METHODS as ENTRIES
 from pipeline.errors import JudgeError
+from pipeline.formats.method_labels import method_title
 from pipeline.jobs.estimate import Estimate
 from pipeline.jobs.fields import reading as mftr_reading
 from pipeline.jobs.fields.methods import LLM, ORIGINAL, RULES, FieldMethod
@@ -106,9 +106,7 @@ def title(method: Method | FieldMethod) -> str:
     """The method's name in the form."""
     if isinstance(method, Method):
         return _TITLES[method]
-    known = {entry.key: entry for entry in published.methods()}
-    printed = known[str(method)].printed if str(method) in known else ()
-    return METHOD_TITLES.get(str(method)) or (printed[0] if printed else str(method))
+    return method_title(str(method))
 
 
 def _described(method: Method | FieldMethod, keyed: bool) -> str:

@@ -9,6 +9,7 @@ import polars as pl
 from dashboard.charts.layout import shortened
 from dashboard.components.numbers import MINUS, NONE, points, whole
 from dashboard.components.untrusted import plain
+from pipeline.formats.method_labels import TITLES
 from pipeline.jobs.fields.analyses import WHOLE
 from pipeline.mftr.explain import Explanation
 from pipeline.mftr.learned_parameters import weight_shares
@@ -16,15 +17,7 @@ from pipeline.mftr.schema import Field
 from store.access.mftr import ParameterSet
 
 #: Method → its name in tables.
-METHOD_TITLES = {
-    "full-doc": "Full-Doc",
-    "easytool": "EasyTool",
-    "pluto": "PLUTo",
-    "onlinerag": "OnlineRAG",
-    "mftr": "MFTR",
-    "without-weighting": "w/o Adaptive Weighting",
-    "without-penalty": "w/o Missing Penalty",
-}
+METHOD_TITLES = TITLES
 _LONGEST_TEXT = 150
 
 

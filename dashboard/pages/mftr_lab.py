@@ -11,9 +11,9 @@ from dashboard.components.empty import no_benchmarks
 from dashboard.components.failures import shown_errors
 from dashboard.components.mftr_query import PREFIX, show_query
 from dashboard.components.mftr_whole import show_whole
-from dashboard.components.mftr_words import METHOD_TITLES
 from dashboard.components.untrusted import plain
 from dashboard.field_reading import LabRun
+from pipeline.formats.method_labels import method_label, method_title
 from store.records import BenchmarkRecord
 
 ONE, ALL = "one query", "all queries"
@@ -22,12 +22,10 @@ _MOST_COMPARED = 8
 
 
 def described(run: LabRun, several: bool) -> str:
-    """Model, method and preset, with who made the fields where that differs."""
-    method = METHOD_TITLES.get(run.found.method, run.found.method)
-    parts = [run.found.retriever, f"{method} {run.found.preset}".strip()]
+    """Model, method and preset, with encoding and who made the fields where that differs."""
     if several:
-        parts.append(run.found.contract)
-    return " · ".join(part for part in parts if part)
+        return f"{run.found.retriever} · {method_label(run.found.method, run.found.contract)}"
+    return f"{run.found.retriever} · {method_title(run.found.method)} {run.found.preset}".strip()
 
 
 def choose_run(found: dict[str, LabRun]) -> LabRun:
