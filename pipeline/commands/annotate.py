@@ -167,6 +167,7 @@ def _estimate_json(stage: StageEstimate) -> dict[str, Any]:
         "judge": line.model,
         "questions": line.questions,
         "calls": line.calls,
+        "most_questions": stage.most_questions,
         "most_calls": stage.most_calls,
         "prompt_tokens": line.prompt_tokens,
         "completion_tokens": line.completion_tokens,
@@ -203,6 +204,12 @@ def _print_estimate(found: list[StageEstimate]) -> None:
     typer.echo(
         "\ncalls: questions without a stored answer, each asked once; verifications and audits follow from earlier "
         "answers, so their numbers and texts are expected ones"
+    )
+    attempts = max((stage.attempts for stage in found), default=1)
+    typer.echo(
+        "most calls: every question that there can be (each draw of a decomposition, each audit up to the cap), "
+        f"answered up to {attempts} times (EQUIRANK_LLM_ATTEMPTS) because an invalid answer is asked for again; calls "
+        "that break off or are turned away (EQUIRANK_LLM_RETRIES) and those of --retry-failed come on top"
     )
     unknown = sorted({stage.line.model for stage in found if stage.line.expected_cost is None})
     if unknown:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from pipeline.benchmark import Benchmark
+from pipeline.llm.config import AskingConfig
 from pipeline.llm.estimate import EstimateLine, estimate
 from pipeline.llm.prices import Price
 from pipeline.llm.records import Question
@@ -41,12 +42,19 @@ class StageEstimate:
 
     Attributes:
         line: expected questions, calls, tokens and cost.
-        most_calls: the most questions there can be, without retries of invalid answers.
+        most_questions: the most there can be, every draw of a decomposition counted.
+        attempts: answers that one question may take, all but the last invalid.
     """
 
     stage: Stage
     line: EstimateLine
-    most_calls: int
+    most_questions: int
+    attempts: int
+
+    @property
+    def most_calls(self) -> int:
+        """The most answered calls; calls that break off or are turned away are not among them."""
+        return self.most_questions * self.attempts
 
 
 def estimate_run(
@@ -57,6 +65,7 @@ def estimate_run(
     prices: Mapping[str, Price] | None = None,
     answer_tokens: Mapping[str, float] | None = None,
     combinations_per_query: float = EXPECTED_COMBINATIONS,
+    attempts: int = AskingConfig.attempts,
 ) -> list[StageEstimate]:
     """The three stages of a whole run.
 
@@ -67,6 +76,7 @@ def estimate_run(
         prices: registered prices; see ``AskingConfig.prices``.
         answer_tokens: mean length of answers by stage, see ``seen_answer_tokens``.
         combinations_per_query: expected combinations besides C* that are audited for a query with alternatives.
+        attempts: see ``AskingConfig.attempts``.
     """
     tasks = tasks_of(benchmark)
     if not tasks:
@@ -119,7 +129,7 @@ def estimate_run(
             prices=prices,
             answer_tokens=lengths,
         )
-        found += [StageEstimate(stage, line, most * draws) for line in lines]
+        found += [StageEstimate(stage, line, most * draws, attempts) for line in lines]
     return found
 
 

@@ -138,13 +138,28 @@ def words_of(said: str) -> str:
 
 
 def test_a_folder_is_expanded_live_and_in_three_rounds_to_the_same_bytes(
-    equirank: Run, home: Home, judge: LlmServer, skills: Benchmark, bare: Benchmark, folder: Path, tmp_path: Path
+    equirank: Run,
+    home: Home,
+    judge: LlmServer,
+    skills: Benchmark,
+    bare: Benchmark,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     expected = equirank("annotate", "estimate", "-b", str(folder), *HOW, "--format", "json").json["stages"]
     assert [stage["stage"] for stage in expected] == ["decompose", "verify", "audit"]
     cost = sum(stage["expected_cost"] for stage in expected)
     table = equirank("annotate", "estimate", "-b", str(folder), *HOW).out
     assert f"{expected[1]['calls']:,}" in table and table.splitlines()[5].startswith("total")
+    # An invalid answer of any stage is asked for again, so each question may take as many calls as the settings say.
+    assert all(stage["most_calls"] == 4 * stage["most_questions"] for stage in expected)
+    monkeypatch.setenv("EQUIRANK_LLM_ATTEMPTS", "2")
+    fewer = equirank("annotate", "estimate", "-b", str(folder), *HOW, "--format", "json").json["stages"]
+    assert all(stage["most_calls"] == 2 * stage["most_questions"] for stage in fewer)
+    words = equirank("annotate", "estimate", "-b", str(folder), *HOW).out
+    assert "answered up to 2 times (EQUIRANK_LLM_ATTEMPTS)" in words and "come on top" in words
+    monkeypatch.delenv("EQUIRANK_LLM_ATTEMPTS")
 
     # A budget of half the estimate is never exceeded, and the same command with a greater one goes on.
     run = ("annotate", "run", "-b", str(folder), "--version", "2", *HOW)

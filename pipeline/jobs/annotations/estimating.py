@@ -26,11 +26,13 @@ def estimate(site: Site, benchmark: str, settings: ToolexSettings) -> list[Stage
         JudgeError: a price is written in another way than theirs.
         NotFound: no such stored benchmark.
     """
+    config = asking_config(site.settings)
     return estimate_run(
         Library(site).benchmark(benchmark),
         settings,
         store=StoredAnswers(site.database),
-        prices=asking_config(site.settings).prices,
+        prices=config.prices,
+        attempts=config.attempts,
         answer_tokens=answer_lengths(site, settings),
     )
 

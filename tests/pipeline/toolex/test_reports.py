@@ -141,9 +141,13 @@ def test_the_estimate_of_a_small_run_is_close_to_what_it_asks(expanded):
     assert [line.stage for line in lines] == list(Stage)
     first, second, third = lines
     steps = made.subqueries.height
-    assert (first.line.calls, first.most_calls) == (59, 59 * 4)
-    assert second.line.calls == second.most_calls == steps * 16
-    assert third.line.calls == audited and third.most_calls == 59 * 100
+    assert (first.line.calls, first.most_questions) == (59, 59 * 4)
+    assert second.line.calls == second.most_questions == steps * 16
+    assert third.line.calls == audited and third.most_questions == 59 * 100
+    # Every question of every stage may be answered four times, three of them invalid.
+    assert [line.most_calls for line in lines] == [4 * line.most_questions for line in lines]
+    once = estimate_run(bare, settings, attempts=1)
+    assert [line.most_calls for line in once] == [line.most_questions for line in lines]
     assert [line.line.model for line in lines] == ["openai/a", "openai/b", "openai/c"]
     for line in lines:
         assert 0 < line.line.expected_cost < line.line.worst_cost
