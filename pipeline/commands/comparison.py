@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from pipeline.jobs.comparison import Comparison
 
 _RUN = "Id of a stored run, or a run file."
+_SHARE = (
+    "artifact share: part of the old gain that is gone once every valid answer counts, (old − new) / old; negative: "
+    "the one label hid gain; —: the old gain is near zero, or may be, so there is nothing to take a share of"
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -52,13 +56,17 @@ def _print(found: Comparison) -> None:
     typer.echo(f"{found.second} against {found.first} on {found.benchmark}, {found.metric}@{found.k} × 100\n")
     typer.echo(write_table(_gain_frame(found.gains), TableFormat.PLAIN), nl=False)
     if found.outcomes is None:
-        typer.echo("\nprinted figures: no scores by query lie behind them, so there are no intervals, tests or wins")
+        typer.echo(f"\n{_SHARE}")
+        typer.echo("printed figures: no scores by query lie behind them, so there are no intervals, tests or wins")
         return
     typer.echo("\nqueries")
     rows = found.outcomes.filter(found.outcomes["domain"].is_null()).select("view", "wins", "losses", "ties")
     typer.echo(write_table(rows, TableFormat.PLAIN), nl=False)
-    typer.echo("\n[95 % interval]; p: sign-flip test; Holm: adjusted over the rows; p shrink: does old differ from new")
-    typer.echo("— as artifact share: the old gain may be zero, so there is nothing to take a share of")
+    typer.echo("\n[95 % interval]; p: sign-flip test that the gain is zero; Holm: p adjusted over the rows")
+    typer.echo(_SHARE)
+    typer.echo(
+        "p shrink: sign-flip test that the gain under the one label (old) and under every valid answer (new) is equal"
+    )
 
 
 def _gain_frame(gains: pl.DataFrame) -> pl.DataFrame:

@@ -141,3 +141,7 @@ def test_compare_takes_the_order_that_its_error_asks_for(tmp_path: Path) -> None
     taken = CliRunner().invoke(app, [*words, "--order", "rank"])
     assert taken.exit_code == 0, taken.output
     assert {(gain["gain_old"], gain["gain_new"]) for gain in json.loads(taken.output)["gains"]} == {(0.0, 0.0)}
+    table = CliRunner().invoke(app, [*words[:-2], "--order", "rank"]).output
+    said = {line.partition(": ")[0]: line for line in table.splitlines()}
+    assert "gone once every valid answer counts" in said["artifact share"] and "negative:" in said["artifact share"]
+    assert "under every valid answer (new) is equal" in said["p shrink"]
