@@ -79,7 +79,8 @@ class Settings(BaseSettings):
     )
     demo_runs: bool = Field(
         default=True,
-        description="Whether the embedded worker measures BM25 and MiniLM on the demo benchmarks at the first start.",
+        description="Whether the embedded worker measures BM25 and MiniLM, plain, with MFTR (paper, v2) and with the "
+        "adapter (MiniLM), on the demo benchmarks at the first start.",
     )
     worker_threads: int = Field(
         default=0, ge=0, description="Threads that a worker computes with; 0 takes every processor core."
