@@ -41,6 +41,13 @@ class OpenQuery:
         """The names of a combination's tools."""
         return " + ".join(self.names.get(tool, tool) for tool in tools)
 
+    def short_names(self, tools: Sequence[str], longest: int) -> list[str]:
+        """Names for a column of limited width: cut, but no two of different tools alike."""
+        names = [self.names.get(tool, tool) for tool in tools]
+        cut = told_apart(names, longest)
+        alike = Counter(dict(zip(tools, cut, strict=True)).values())
+        return [short if alike[short] == 1 else name for short, name in zip(cut, names, strict=True)]
+
 
 def opened(card: QueryCard, kind: str, runs: Sequence[ReadRun]) -> OpenQuery:
     """Names and ranks looked up once.

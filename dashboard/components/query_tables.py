@@ -65,11 +65,17 @@ def ranks_table(query: OpenQuery) -> pl.DataFrame:
     )
 
 
-def equivalents_table(query: OpenQuery, judged: pl.DataFrame) -> pl.DataFrame:
-    """The tools judged for one need, with verdict, judge, reason and ranks."""
+def equivalents_table(query: OpenQuery, judged: pl.DataFrame, longest: int) -> pl.DataFrame:
+    """The tools judged for one need, with verdict, judge, reason and ranks.
+
+    Args:
+        query: what is open.
+        judged: the rows.
+        longest: letters that the column of names has room for.
+    """
     return pl.DataFrame(
         {
-            query.kind.capitalize(): [query.names.get(tool, tool) for tool in judged["tool_id"]],
+            query.kind.capitalize(): query.short_names(judged["tool_id"].to_list(), longest),
             "Verdict": [VERDICTS.get(word, word) for word in judged["verdict"]],
             **{query.heads[run.id]: [query.rank(run, tool) for tool in judged["tool_id"]] for run in query.runs},
             "Decided by": [decided(*row) for row in judged.select("origin", "judge").iter_rows()],
@@ -116,13 +122,20 @@ def combinations_table(query: OpenQuery, rows: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def results_table(query: OpenQuery) -> pl.DataFrame:
-    """One row a rank, one column a run; the mark says what the tool is to the query."""
+def results_table(query: OpenQuery, longest: int) -> pl.DataFrame:
+    """One row a rank, one column a run; the mark says what the tool is to the query.
+
+    Args:
+        query: what is open.
+        longest: letters that a column has room for.
+    """
+    listed = query.card.lists["tool_id"].unique(maintain_order=True).to_list()
+    names = dict(zip(listed, query.short_names(listed, longest), strict=True))
     columns: dict[str, list[str]] = {"Rank": [str(rank) for rank in range(1, query.card.k + 1)]}
     for run in query.runs:
         cells = [""] * query.card.k
         rows = query.card.lists.filter(pl.col("run") == run.id)
         for rank, tool, role in rows.select("rank", "tool_id", "role").iter_rows():
-            cells[rank - 1] = f"{_MARKS[role]} {query.names.get(tool, tool)}".strip()
+            cells[rank - 1] = f"{_MARKS[role]} {names[tool]}".strip()
         columns[query.heads[run.id]] = cells
     return pl.DataFrame(columns)

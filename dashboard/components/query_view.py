@@ -15,6 +15,7 @@ from dashboard.components.figure import draw_chart
 from dashboard.components.kind_words import counted
 from dashboard.components.numbers import NONE, points, whole
 from dashboard.components.open_query import OpenQuery
+from dashboard.components.query_deciders import deciders
 from dashboard.components.query_tables import (
     ROLES,
     VERDICTS,
@@ -34,6 +35,8 @@ from pipeline.scoring.query_card import Role
 
 PREFIX = "q_"
 _TITLE = 150
+#: Letters of a name that a column has room for, on a phone and elsewhere.
+_SHORT_NAME, _NAME = 26, 44
 #: Rows that a table shows before it scrolls: a query may have hundreds of equivalents and combinations.
 _MOST_ROWS = 12
 
@@ -153,12 +156,7 @@ def needs(query: OpenQuery) -> None:
     card = query.card
     st.subheader("What counts as an answer, and why", anchor=False)
     verified = card.basis is EquivalentsBasis.VERIFIED
-    st.caption(
-        f"Equivalents were judged one by one against the need that the ground-truth {query.kind} meets."
-        if verified
-        else f"This benchmark has no verdicts on single {query.kind}s: equivalents are what its valid combinations "
-        "hold beyond the label."
-    )
+    st.caption(equivalents_basis(query))
     place = 0
     if card.subqueries.height > 1:
         said = [
@@ -187,6 +185,22 @@ def needs(query: OpenQuery) -> None:
     documents(query, truth, list(dict.fromkeys(others)), judged)
 
 
+def equivalents_basis(query: OpenQuery) -> str:
+    """What an equivalent is here, and who decided it."""
+    if query.card.basis is not EquivalentsBasis.VERIFIED:
+        return (
+            f"This benchmark has no verdicts on single {query.kind}s: equivalents are what its valid combinations "
+            "hold beyond the label."
+        )
+    who = deciders(query.card.equivalents)
+    if not who:
+        return f"No {query.kind} but the label has a verdict for this query."
+    return (
+        f"What is an equivalent was decided by {who}, for each {query.kind} and the need that the ground-truth "
+        f"{query.kind} meets."
+    )
+
+
 def by_rank(query: OpenQuery, truth: str, judged: pl.DataFrame) -> pl.DataFrame:
     """The ground truth first, then what any of the runs ranks highest; what none has comes last, in its own order."""
     best = [
@@ -201,10 +215,12 @@ def judged_tables(query: OpenQuery, judged: pl.DataFrame) -> None:
     """What is valid for one need in a table, and below it, to be opened, what is not."""
     is_valid = pl.col("verdict") == "valid"
     valid, others = judged.filter(is_valid), judged.filter(~is_valid)
-    widths = {query.kind.capitalize(): 200, "Reason": 520}
+    narrow = viewport.is_narrow()
+    widths = {query.kind.capitalize(): 200 if narrow else 330, "Reason": 390}
+    longest = _SHORT_NAME if narrow else _NAME
     if not valid.is_empty():
         text_table(
-            equivalents_table(query, valid),
+            equivalents_table(query, valid, longest),
             key="q_equivalents",
             label=f"Valid {query.kind}s for this need",
             widths=widths,
@@ -213,7 +229,7 @@ def judged_tables(query: OpenQuery, judged: pl.DataFrame) -> None:
     if not others.is_empty():
         with st.expander(f"Judged and not valid: {whole(others.height)}"):
             text_table(
-                equivalents_table(query, others),
+                equivalents_table(query, others, longest),
                 key="q_not_valid",
                 label=f"{query.kind.capitalize()}s judged and not valid for this need",
                 widths=widths,
@@ -280,7 +296,11 @@ def first_results(query: OpenQuery) -> None:
     """The first K results of every run."""
     card = query.card
     st.subheader(f"First {card.k} results" if card.k > 1 else "First result", anchor=False)
-    text_table(results_table(query), key="q_results", label=f"First {card.k} results of every run")
+    longest = _SHORT_NAME if viewport.is_narrow() else _NAME
+    text_table(
+        results_table(query, longest), key="q_results", label=f"First {card.k} results of every run",
+        widths={"Rank": 56},
+    )  # fmt: skip
     st.caption(
         f"● ground truth, ○ equivalent, ◌ another {query.kind} of a valid combination, × judged and not valid; "
         "unmarked: nobody judged it for this query, and it counts as wrong."

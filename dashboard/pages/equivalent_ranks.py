@@ -19,12 +19,14 @@ from dashboard.components.failures import shown_errors
 from dashboard.components.figure import draw_chart
 from dashboard.components.numbers import NONE, points, whole
 from dashboard.components.printed_ranks import show_printed_ranks
+from dashboard.components.query_deciders import deciders
 from dashboard.components.query_links import run_parameters
 from dashboard.components.run_choice import choose_runs
 from dashboard.components.run_detail import text_table
 from dashboard.components.theme import ground
 from dashboard.components.untrusted import plain
 from dashboard.query_reading import Content, ReadRun
+from pipeline.benchmark import Judgement
 from pipeline.scoring.compiled import EquivalentsBasis
 from pipeline.scoring.equivalent_ranks import (
     CURVE_RANKS,
@@ -100,11 +102,21 @@ def basis_line(version: Content, kind: str, queries: int, domain: str | None) ->
     """Which queries take part, and what an equivalent is here."""
     where = "" if domain is None else f" of {plain(domain)}"
     basis = (
-        f"{kind}s outside the ground truth that were verified one by one for a need of the query"
+        f"{kind}s outside the ground truth that were found valid for a need of the query{_by(version, domain)}"
         if version.compiled.equivalents_basis is EquivalentsBasis.VERIFIED
         else f"{kind}s of valid combinations outside the ground truth, as this benchmark has no verdicts on single ones"
     )
     return f"{whole(queries)} queries{where} with at least one equivalent. Equivalents: {basis}."
+
+
+def _by(version: Content, domain: str | None) -> str:
+    """`` by judges and people``: who found the equivalents of these queries valid."""
+    valid = version.benchmark.equivalents.filter(pl.col("verdict") == Judgement.VALID.value)
+    if domain is not None:
+        asked = version.benchmark.queries.filter(pl.col("domain") == domain)
+        valid = valid.join(asked.select("query_id"), on="query_id", how="semi")
+    who = deciders(valid)
+    return f" by {who}" if who else ""
 
 
 def controls(record: BenchmarkRecord, *, narrow: bool) -> tuple[list[ReadRun], str | None, int]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Any
 
 import polars as pl
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.charts.layout import shortened
 from dashboard.components.benchmark_choice import first_with_queries
-from dashboard.components.open_query import column_heads
+from dashboard.components.open_query import OpenQuery, column_heads
+from dashboard.components.query_deciders import deciders
 from dashboard.components.query_list import Order, column_widths
 from dashboard.query_reading import ReadRun, content, offered_runs
 from pipeline.formats.paired_table import run_names
@@ -114,3 +117,37 @@ def test_labels_are_read_without_a_page_and_without_a_warning(
         assert content(record).queries.height == record.queries
         assert run_id in offered_runs(record, [run_id], None)
     assert "ScriptRunContext" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("rows", "who"),
+    [
+        ([("ground_truth", "A")], ""),
+        ([("ground_truth", "A"), ("judged", "openai/x")], "judges"),
+        ([("rule", "identical api_call"), ("rule", "identical api_call")], "a rule (identical api\\_call)"),
+        ([("rule", None)], "a rule"),
+        ([("rule", "a"), ("rule", "b"), ("rule", "c")], "rules"),
+        ([("human", "B"), ("judged", "A"), ("judged", "A"), ("executed", None)], "judges, people and test calls"),
+    ],
+)
+def test_who_decided_is_said_from_the_origins(rows: list[tuple[str, str | None]], who: str) -> None:
+    assert deciders(pl.DataFrame(rows, schema={"origin": pl.String, "judge": pl.String}, orient="row")) == who
+
+
+def test_pages_say_who_decided(app: AppTest, submitted: Callable[..., str]) -> None:
+    run = submitted("Sample")
+    ranks = open_page(app, "equivalent_ranks", er_benchmark=DEMO, er_run=run)
+    assert "found valid for a need of the query by judges and people." in "\n".join(c.value for c in ranks.caption)
+    one = open_page(app, "queries", q_benchmark=DEMO, q_run=run, q_query="ev-006")
+    assert "What is an equivalent was decided by judges" in "\n".join(c.value for c in one.caption)
+
+
+def test_names_in_a_narrow_column_stay_apart() -> None:
+    begin = "imagenet_mobilenet_v2_100_224_feature_"
+    names = {"1": f"{begin}vector", "2": f"{begin}extractor", "3": f"{begin}twin (gorilla-00017)"}
+    names |= {"4": f"{begin}twin (gorilla-00117)", "5": "short"}
+    card: Any = None
+    query = OpenQuery(card, "tool", (), names, {}, {})
+    short = query.short_names(list(names), 30)
+    assert len(set(short)) == 5 and short[4] == "short"
+    assert query.short_names(["1", "1"], 30)[0] == query.short_names(["1", "1"], 30)[1] == shortened(names["1"], 30)
