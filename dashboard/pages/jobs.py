@@ -1,4 +1,4 @@
-"""Jobs: every evaluation that was asked for, with how far it is; open, cancel or retry one."""
+"""Jobs: every evaluation that was asked for, with how far it is; open, cancel or retry one; what else is to do."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from dashboard.components.job_view import (
     took_text,
 )  # fmt: skip
 from dashboard.components.model_names import model_title
-from dashboard.components.moments import clock
+from dashboard.components.moments import clock, since
 from dashboard.components.numbers import NONE, whole
 from dashboard.components.run_detail import headline_sentence, read_run
 from dashboard.components.untrusted import plain
 from dashboard.components.worker_state import known_workers, show_workers
 from dashboard.current_site import the_site
-from pipeline.jobs import durable, job_client
+from pipeline.jobs import durable, job_client, other_jobs
 from pipeline.jobs.job_client import Job, JobState
+from pipeline.jobs.other_jobs import OtherJob
 from pipeline.jobs.submission import LOCAL_PERSON
 from store.errors import NotFound
 
@@ -33,6 +34,8 @@ from store.errors import NotFound
 LIVE_SECONDS = 2.0
 MINE, EVERY = "my jobs", "all jobs"
 MOST = 200
+#: Jobs beside evaluations that are named.
+MOST_OTHERS = 5
 #: On a phone what a job is at comes right after its name.
 _NARROW_ORDER = ("Model", "State", "How it goes", "Progress", "Benchmark", "Method", "Asked", "Took")
 
@@ -43,6 +46,23 @@ def read_jobs(whose: str) -> list[Job]:
     if not durable.has_jobs(site):
         return []
     return job_client.list_jobs(site, person=LOCAL_PERSON if whose == MINE else None, limit=MOST)
+
+
+def read_others(whose: str) -> list[OtherJob]:
+    """What waits or runs beside evaluations; nothing among one's own jobs."""
+    site = the_site()
+    return other_jobs.open_jobs(site) if whose == EVERY and durable.has_jobs(site) else []
+
+
+def others_sentence(found: list[OtherJob]) -> str:
+    """One line on them: ``Beside evaluations: an expansion, running for 2 min.``; empty where there is none."""
+    said = []
+    for one in found[:MOST_OTHERS]:
+        verb = "running" if one.state is JobState.RUNNING else "waiting"
+        said.append(f"{one.kind}, {verb}" + ("" if one.since is None else f" for {since(one.since)}"))
+    if len(found) > MOST_OTHERS:
+        said.append(f"{whole(len(found) - MOST_OTHERS)} more")
+    return f"Beside evaluations: {'; '.join(said)}." if said else ""
 
 
 def progress_text(job: Job) -> str:
@@ -143,14 +163,27 @@ def actions(job: Job) -> None:
 def listing(whose: str, live: bool) -> None:
     """The part that looks again while anything is open; the page is drawn once more when that changes."""
     with shown_errors():
-        found = read_jobs(whose)
-        if live != any(not job.state.ended for job in found):
+        found, others = read_jobs(whose), read_others(whose)
+        if live != is_live(found, others):
             st.rerun()
-        if any(not job.state.ended for job in found):
+        if live:
             show_workers(known_workers())
+        if others:
+            st.caption(others_sentence(others))
+        if not found:
+            st.markdown(
+                "No job yet. Pick a model and a benchmark: the estimate comes first, and nothing starts before you say "
+                "so."
+            )
+            return
         chosen = table(found)
         if chosen is not None:
             actions(chosen)
+
+
+def is_live(found: list[Job], others: list[OtherJob]) -> bool:
+    """Whether anything waits or runs."""
+    return bool(others) or any(not job.state.ended for job in found)
 
 
 def page() -> None:
@@ -159,13 +192,7 @@ def page() -> None:
         st.title("Jobs", anchor=False, width="content")
         st.page_link("pages/evaluate.py", label="Evaluate a model", icon=":material/add:")
     whose = permalinks.segments("Whose jobs", [MINE, EVERY], "jobs_whose", MINE, label_visibility="collapsed")
-    found = read_jobs(whose)
-    if not found:
-        st.markdown(
-            "No job yet. Pick a model and a benchmark: the estimate comes first, and nothing starts before you say so."
-        )
-        return
-    live = any(not job.state.ended for job in found)
+    live = is_live(read_jobs(whose), read_others(whose))
     st.fragment(listing, run_every=LIVE_SECONDS if live else None)(whose, live)
 
 

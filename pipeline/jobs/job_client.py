@@ -382,8 +382,8 @@ def _with_shards(client: DBOSClient, job_id: str, own: JobProgress | None) -> Jo
 
 
 def _places(client: DBOSClient) -> dict[str, int]:
-    """Job → place in its queue, from 1."""
-    waiting = client.list_workflows(name=EVALUATE, status=["ENQUEUED", "DELAYED"], load_input=False, load_output=False)
+    """Job → place in its queue, from 1; jobs of every kind stand in it."""
+    waiting = client.list_workflows(status=["ENQUEUED", "DELAYED"], load_input=False, load_output=False)
     waiting.sort(key=lambda status: (status.priority or 0, status.created_at or 0))
     counts: dict[str, int] = {}
     places = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,33 @@ from pipeline.formats.messages import plural
 from pipeline.jobs.durable import is_embedded, job_client
 from pipeline.jobs.queues import QUEUES
 from pipeline.jobs.site import Site
-from pipeline.jobs.workflow_names import MAX_ATTEMPTS
+from pipeline.jobs.workflow_names import (
+    ANALYSE_FIELDS,
+    ANNOTATE,
+    ENCODE_SHARD,
+    EVALUATE,
+    MAX_ATTEMPTS,
+    PROBE,
+    STATISTICS,
+)
 from store.errors import StoreError
 from store.records import WorkerRecord
 
 if TYPE_CHECKING:
     from dbos import WorkflowStatus
+
+
+#: Workflow → what a job of it is.
+_KINDS = {
+    EVALUATE: "an evaluation",
+    ENCODE_SHARD: "a part of an evaluation",
+    ANALYSE_FIELDS: "an analysis of an MFTR run",
+    ANNOTATE: "an expansion",
+    STATISTICS: "the statistics of boards",
+    PROBE: "a test of a model",
+}
+#: Jobs that are named where a worker is at several.
+_MOST_NAMED = 3
 
 
 def waiting_words(site: Site, queue: str, place: int | None, living: Iterable[WorkerRecord]) -> str:
@@ -43,8 +65,36 @@ def waiting_words(site: Site, queue: str, place: int | None, living: Iterable[Wo
     busy = Counter(status.executor_id for status in doing)
     if any(busy[worker.id] < QUEUES.get(queue, 1) for worker in serving):
         return "the next free worker takes it"
+    first = sorted((one for one in doing if one.executor_id in {worker.id for worker in serving}), key=_begun)
+    said = [f"{kind_words(one.name)}{_so_far(one.dequeued_at)}" for one in first[:_MOST_NAMED]]
+    if len(first) > _MOST_NAMED:
+        said.append(f"{len(first) - _MOST_NAMED} more")
+    named = " and ".join([", ".join(said[:-1]), said[-1]]) if len(said) > 1 else said[0]
     who = "the worker is" if len(serving) == 1 else f"all {len(serving)} workers are"
-    return f"{who} at another job first" if QUEUES.get(queue, 1) == 1 else f"{who} at other jobs first"
+    return f"{who} at {named} first"
+
+
+def kind_words(name: str) -> str:
+    """What a job of this workflow is: ``an evaluation``."""
+    return _KINDS.get(name, "another job")
+
+
+def _begun(status: WorkflowStatus) -> int:
+    return status.dequeued_at or 0
+
+
+def _so_far(begun: int | None) -> str:
+    """How long a job has been done, with brackets; empty where nobody wrote down when it was taken up.
+
+    Args:
+        begun: milliseconds of the epoch.
+    """
+    if begun is None:
+        return ""
+    minutes = int(max(time.time() - begun / 1000, 0) // 60)
+    hours, rest = divmod(minutes, 60)
+    parts = ([f"{hours} h"] if hours else []) + ([f"{rest} min"] if rest or not hours else [])
+    return f" ({' '.join(parts) if minutes else 'less than a minute'} so far)"
 
 
 def failure_words(status: WorkflowStatus) -> str:

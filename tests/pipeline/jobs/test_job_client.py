@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from pipeline.errors import BenchmarkError, ModelError, UsageError
-from pipeline.jobs import durable, job_client, measured_runs, measuring
+from pipeline.jobs import durable, job_client, measured_runs, measuring, other_jobs
 from pipeline.jobs.benchmark_library import import_into_store
 from pipeline.jobs.demo_runs import submit_demo_runs
 from pipeline.jobs.estimate import estimate
@@ -17,6 +18,7 @@ from pipeline.jobs.first_start import prepared_site
 from pipeline.jobs.job_client import JobState
 from pipeline.jobs.queues import parse_queues
 from pipeline.jobs.site import Site, open_site
+from pipeline.jobs.workflow_names import ANALYSE_FIELDS
 from store.access import workers
 from store.errors import Conflict, NotFound
 from store.settings import Settings
@@ -73,7 +75,7 @@ def test_a_waiting_job_says_what_it_waits_for(small_site: Site) -> None:
     # A worker that does a job already, one that the site does for itself too, is not free.
     own = job_client.submit(site, EvaluationRequest("small", "bm25", depth=7, person=""))
     _pretend_running(site, own, "w")
-    assert job_client.job(site, first).waiting_for == "the worker is at another job first"
+    assert job_client.job(site, first).waiting_for == "the worker is at an evaluation first"
     with site.database.session() as session:
         workers.beat(session, "v", host="here", pid=2, queues=("cpu",), device="cpu")
     assert job_client.job(site, first).waiting_for == "the next free worker takes it"
@@ -83,15 +85,41 @@ def test_a_waiting_job_says_what_it_waits_for(small_site: Site) -> None:
     assert job_client.job(site, second).position == 3
 
 
-def _pretend_running(site: Site, job_id: str, worker: str) -> None:
-    """What the worker's own copy of DBOS writes when it takes a job up."""
+def test_what_the_worker_is_at_first_is_named_whatever_it_is(small_site: Site) -> None:
+    site = small_site
+    mine = job_client.submit(site, BM25)
+    with site.database.session() as session:
+        workers.beat(session, "w", host="here", pid=1, queues=("cpu",), device="cpu")
+    for number in (1, 2):
+        durable.job_client(site).enqueue(
+            {"workflow_name": ANALYSE_FIELDS, "queue_name": "cpu", "workflow_id": f"fields-{number}", "priority": 5}
+        )
+    assert job_client.job(site, mine).position == 3, "analyses stand in the same queue"
+    _pretend_running(site, "fields-1", "w", minutes=125)
+    durable.job_client(site).cancel_workflow("fields-2")
+    waiting = job_client.job(site, mine)
+    assert waiting.position == 1
+    assert waiting.waiting_for == "the worker is at an analysis of an MFTR run (2 h 5 min so far) first"
+    (other,) = other_jobs.open_jobs(site)
+    assert (other.kind, other.state) == ("an analysis of an MFTR run", JobState.RUNNING)
+    assert other.since is not None
+    _pretend_running(site, "fields-1", "w", minutes=0)
+    assert "(less than a minute so far)" in job_client.job(site, mine).waiting_for
+
+
+def _pretend_running(site: Site, job_id: str, worker: str, *, minutes: int | None = None) -> None:
+    """What the worker's own copy of DBOS writes when it takes a job up, so many minutes ago."""
     from sqlalchemy import create_engine, text
 
     engine = create_engine(durable.job_database(site))
     table = "workflow_status" if durable.is_embedded(site) else "dbos.workflow_status"
-    taken = text(f"UPDATE {table} SET status = 'PENDING', executor_id = :worker WHERE workflow_uuid = :id")
+    begun = None if minutes is None else int((time.time() - 60 * minutes - 1) * 1000)
+    taken = text(
+        f"UPDATE {table} SET status = 'PENDING', executor_id = :worker, started_at_epoch_ms = :begun "
+        "WHERE workflow_uuid = :id"
+    )
     with engine.begin() as connection:
-        connection.execute(taken, {"worker": worker, "id": job_id})
+        connection.execute(taken, {"worker": worker, "id": job_id, "begun": begun})
     engine.dispose()
 
 
