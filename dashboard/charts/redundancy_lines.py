@@ -33,14 +33,14 @@ class LiftLine:
 
 
 def group_words(above: float | None, up_to: float | None, *, short: bool = False) -> str:
-    """Equivalents per sub-query: ``none``, ``up to 1``, ``1 to 2``, ``over 8``; short: ``0``, ``≤1``, ``>8``."""
+    """Equivalents per sub-query: ``none``, ``over 0 to 1``, ``over 8``; short: ``0``, ``≤1``, ``>8``."""
     if short:
         return f">{above:g}" if up_to is None else "0" if up_to == 0 else f"≤{up_to:g}"
     if above is None:
         return "none" if up_to == 0 else f"up to {up_to:g}"
     if up_to is None:
         return f"over {above:g}"
-    return f"up to {up_to:g}" if above == 0 else f"{above:g} to {up_to:g}"
+    return f"over {above:g} to {up_to:g}"
 
 
 def redundancy_lines(lines: Sequence[LiftLine], figure_name: str, ground: Ground, *, narrow: bool = False) -> go.Figure:

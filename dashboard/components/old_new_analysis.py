@@ -15,6 +15,7 @@ from dashboard.components.figure import draw_chart
 from dashboard.components.numbers import NONE, points, whole
 from dashboard.components.run_detail import text_table
 from dashboard.components.theme import ground
+from dashboard.components.untrusted import plain
 from dashboard.current_site import the_site
 from pipeline.formats.paired_table import row_names
 from pipeline.jobs.benchmark_library import load_compiled
@@ -35,15 +36,22 @@ def board_of(benchmark: BenchmarkRecord, stamp: str, metric: str, k: int, scope:
     return board.with_columns(name=pl.Series(row_names(board), dtype=pl.String))
 
 
-def order_changes(board: pl.DataFrame, level: str, figure_name: str) -> None:
-    """The slope chart of one level."""
+def order_changes(board: pl.DataFrame, level: str, figure_name: str, scope: str) -> None:
+    """The slope chart of one level.
+
+    Args:
+        board: the rows.
+        level: ``query`` or ``sub-query``.
+        figure_name: ``NDCG@10``.
+        scope: what the figures are of, as its group of columns is titled: a domain or an average.
+    """
     ranked = board.filter(pl.col("level") == level, ~pl.col("flags").list.contains("partial"))
     slopes = rank_slopes(ranked.select("run_id", "name", "family", "old", "new")).runs
     if slopes.height < 2:
         return
     moved = slopes.filter(pl.col("rank_change") != 0).height
     who = f"**{whole(moved)} of {whole(slopes.height)}** rows change place" if moved else "Nobody changes place"
-    st.markdown(f"{who} in {figure_name} once every valid answer counts.")
+    st.markdown(f"{who} in {figure_name} ({plain(scope)}) once every valid answer counts.")
     draw_chart(
         slope_chart.rank_slope_plot(slopes, ground(), narrow=viewport.is_narrow()),
         config=slope_chart.CONFIG,

@@ -96,6 +96,16 @@ def paired_frame(wide: pl.DataFrame, cells: dict[tuple[str, str], list[str]]) ->
     )
 
 
+def order_agreement(wide: pl.DataFrame, metrics: list[str], k: int, groups: list[Group]) -> None:
+    """Kendall τ of old and new order; in words where there are too few rows for an order."""
+    found = agreement(wide, metrics, k, groups)
+    if max(map(int, found["retrievers"])) < 2:
+        st.caption("It takes two runs with old and new figures to compare orders, and there are fewer here.")
+        return
+    st.caption("Kendall τ is 1 where old and new put the retrievers in the same order, 0 where they are unrelated.")
+    text_table(found, label="Kendall tau between old and new order")
+
+
 def movement(
     benchmark: BenchmarkRecord, stamp: str, wide: pl.DataFrame, metrics: list[str], k: int, groups: list[Group]
 ) -> None:
@@ -131,7 +141,7 @@ def movement(
         )
     level = wide["level"][0]
     board = board_of(benchmark, stamp, metric, k, by_title[title].scope)
-    order_changes(board, level, f"{metric}@{k}")
+    order_changes(board, level, f"{metric}@{k}", title)
     chance(board, benchmark.kind, level, f"{metric}@{k}")
     redundancy(benchmark, board, level, metric, k)
     subquery_headroom(board, f"{metric}@{k}")
@@ -179,8 +189,7 @@ def page() -> None:
         st.info("No new figures are known for this benchmark: there is nothing to compare the old ones with.")
         return
     st.subheader("Does the order change?", anchor=False)
-    st.caption("Kendall τ is 1 where old and new put the retrievers in the same order, 0 where they are unrelated.")
-    text_table(agreement(wide, metrics, k, groups), label="Kendall tau between old and new order")
+    order_agreement(wide, metrics, k, groups)
     st.subheader("Who gains how much?", anchor=False)
     movement(benchmark, stamp, wide, metrics, k, groups)
 

@@ -39,7 +39,7 @@ def test_the_papers_headroom(site: Site, app: AppTest) -> None:
     table = next(table for table in tables(app) if "headroom, new" in table.columns)
     assert table.filter(pl.col("Retriever") == "Qwen3-Embedding-0.6B")["headroom, new"][0] == "+12.63"
     text = said(app)
-    assert "change place in NDCG@10" in text
+    assert "change place in NDCG@10 (macro average)" in text
     assert "figures from a paper have none" in text
 
 
@@ -57,6 +57,18 @@ def test_scored_runs_show_chance_and_redundancy(site: Site, app: AppTest, submit
     with site.database.reading() as session:
         queries = benchmarks.get(session, "demo-tools").queries
     assert sum(int(n) for n in groups["queries"]) == queries
+
+
+def test_one_run_has_no_order(app: AppTest, submitted: Submit) -> None:
+    submitted("First")
+    sound(open_page(app, "old_vs_new", ovn_benchmark="demo-tools@1"))
+    assert "It takes two runs with old and new figures" in said(app) and "Kendall" not in said(app)
+    assert not any(column.startswith("Kendall") for table in tables(app) for column in table.columns)
+    submitted("Second")
+    sound(open_page(app, "old_vs_new", ovn_benchmark="demo-tools@1", ovn_over="by domain"))
+    assert any(column.startswith("Kendall") for table in tables(app) for column in table.columns)
+    domain = app.selectbox(key="ovn_domain").value
+    assert f"in NDCG@10 ({domain})" in said(app).replace("\\", ""), "the sentence names the domain that is drawn"
 
 
 def test_every_row_has_a_line_of_its_own_on_both_sides() -> None:
@@ -81,7 +93,7 @@ def test_every_row_has_a_line_of_its_own_on_both_sides() -> None:
 
 def test_groups_and_names_of_redundancy() -> None:
     assert [group_words(*ends) for ends in ((None, 0.0), (0.0, 1.0), (1.0, 2.0), (8.0, None))] == [
-        "none", "up to 1", "1 to 2", "over 8",
+        "none", "over 0 to 1", "over 1 to 2", "over 8",
     ]  # fmt: skip
     groups = pl.DataFrame({"above": [None, 0.0], "up_to": [0.0, 1.0], "lift": [0.0, 0.12], "n": [3, 4]})
     figure = redundancy_lines([LiftLine("<i>R</i>", "qwen3", groups)], "NDCG@10", Ground.LIGHT)
