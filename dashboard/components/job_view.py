@@ -18,6 +18,7 @@ from dashboard.components.run_detail import (
     old_new_table,
     raw_download,
     read_run,
+    rounding_note,
     run_address,
     text_table,
 )  # fmt: skip
@@ -213,9 +214,8 @@ def _show_done(job: Job) -> None:
     domains = [domain.name for domain in page.benchmark.domains]
     figures = old_new_table(page.summaries, k, domains, page.benchmark.headline)
     text_table(figures, key="job_figures", label=f"Figures of {page.retriever.name} at K = {k}")
-    cost = cost_line(page)
-    if cost:
-        st.caption(cost)
+    for note in filter(None, (rounding_note(figures), cost_line(page))):
+        st.caption(note)
     result_actions(page, key="job")
 
 

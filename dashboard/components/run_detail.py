@@ -104,6 +104,12 @@ def old_new_table(summaries: pl.DataFrame, k: int, domains: Sequence[str], headl
     return pl.DataFrame(rows)
 
 
+def rounding_note(figures: pl.DataFrame) -> str:
+    """Why a lift of ``old_new_table`` may differ from what its figures give; empty where there is no lift."""
+    lifts = [text for name in figures.columns if name.endswith(" lift") for text in figures[name] if text != NONE]
+    return "Differences are of unrounded figures." if lifts else ""
+
+
 _FIGURE = re.compile(r"[+\u2212<]?\$?[\d\u202f.]+( \[[^\]]+\])?( / [\d.]+)?( %)?[*†]?|\u2014|")
 
 
@@ -258,8 +264,9 @@ def show_run(page: RunPage, *, k: int, key: str) -> None:
     if figures.height:
         text_table(figures, key=f"{key}_figures", label=f"Figures of {page.retriever.name} at K = {k}")
         marked = significance_note([cell for row in figures.iter_rows() for cell in row if isinstance(cell, str)])
-        if marked:
-            st.caption(marked)
+        said = [marked, "" if page.run.provenance == "reported" else rounding_note(figures)]
+        if any(said):
+            st.caption(" ".join(filter(None, said)))
     show_statistics(page, k=k, key=key)
     remarks = remarks_of(page, k)
     if remarks:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard.components import permalinks
 from dashboard.components.numbers import points, whole
-from dashboard.components.run_detail import old_new_table, text_table
+from dashboard.components.run_detail import old_new_table, rounding_note, text_table
 from pipeline.formats.flag_words import flag_words
 from pipeline.jobs.submission import CheckedRun
 from pipeline.run import RunReport, Verdict
@@ -64,6 +64,9 @@ def show_scores(checked: CheckedRun) -> None:
     st.markdown(sentence(summary, int(k), version.headline))
     frame = old_new_table(summary, int(k), [domain.name for domain in version.domains], version.headline)
     text_table(frame, key="submit_scores", label=f"Old and new scores at K = {k}")
+    note = rounding_note(frame)
+    if note:
+        st.caption(note)
     if "partial" in checked.reading.report.flags:
         st.caption("Fewer than half of the queries are answered: the run is scored, marked partial, and not ranked.")
 

@@ -13,8 +13,8 @@ from dashboard.components import failures
 from dashboard.current_site import use_site
 from pipeline.jobs.first_start import demo_run
 from pipeline.jobs.site import Site
-from store.access import run_figures, runs
-from store.models import Trained
+from store.access import benchmarks, run_figures, runs
+from store.models import Provenance, Trained
 from tests.dashboard.dashboard_app import open_page
 
 PAGES = ("old_vs_new", "submit", "my_runs", "benchmarks", "about", "run")
@@ -203,6 +203,21 @@ def test_my_runs_publish_edit_withdraw(site: Site, app: AppTest, submitted: Call
     assert len(app.dataframe) > 1, "a withdrawn run has no page: its figures are shown here"
     closed = open_page(fresh(app), "run", run=run_id)
     assert "A withdrawn run has no page" in said(closed)
+
+
+def test_differences_are_said_to_be_of_unrounded_figures(
+    site: Site, app: AppTest, submitted: Callable[..., str]
+) -> None:
+    note = "Differences are of unrounded figures."
+    assert said(upload(app)).count(note) == 1
+    sound(open_page(app, "run", run=submitted("Mine")))
+    assert said(app).count(note) == 1
+    # Printed figures are subtracted as they are printed.
+    with site.database.reading() as session:
+        tooleq = benchmarks.get(session, "tooleq").id
+        printed = runs.list_runs(session, benchmark_version_id=tooleq, provenances=[Provenance.REPORTED])["run_id"][0]
+    sound(open_page(app, "run", run=printed))
+    assert ", lift +" in said(app) and note not in said(app)
 
 
 def test_contacts_are_never_shown_to_others(site: Site, app: AppTest, submitted: Callable[..., str]) -> None:
