@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeVar
 
 from pipeline.llm.client import LiveAsker
@@ -115,16 +115,13 @@ def live_asker(
     budget: Budget,
     *,
     retry_failed: bool = False,
-    progress: Callable[[int, int], None] | None = None,
 ) -> LiveAsker:
     """An asker over the site's cache, set up as the site's settings say.
 
     Raises:
         JudgeError: a setting cannot be used.
     """
-    return LiveAsker(
-        StoredAnswers(database), asking_config(settings), budget, retry_failed=retry_failed, progress=progress
-    )
+    return LiveAsker(StoredAnswers(database), asking_config(settings), budget, retry_failed=retry_failed)
 
 
 def _least(wanted: N | None, allowed: N | None) -> N | None:

@@ -11,7 +11,7 @@ from pipeline.jobs.llm_answers import StoredAnswers, asking_config
 from pipeline.jobs.site import Site
 from pipeline.llm.batch_export import BatchWriter
 from pipeline.llm.batch_import import BatchAnswers
-from pipeline.llm.records import Asker, Check, Outcome, Question
+from pipeline.llm.records import Asker, Check, Outcome, Question, Tell
 from pipeline.llm.stores import Budget
 
 
@@ -61,11 +61,13 @@ class BatchRound:
         """End the batch file."""
         self._stack.close()
 
-    def ask(self, questions: Sequence[Question], *, check: Check | None = None) -> list[Outcome]:
+    def ask(
+        self, questions: Sequence[Question], *, check: Check | None = None, tell: Tell | None = None
+    ) -> list[Outcome]:
         """See ``Asker``; ``Pending`` for what was written."""
         for file in self.imported:
-            file.ask(questions, check=check)
-        return self._writer.ask(questions, check=check)
+            file.ask(questions, check=check, tell=tell)
+        return self._writer.ask(questions, check=check, tell=tell)
 
 
 def kept_batch(site: Site, asker: Asker | None) -> list[str]:

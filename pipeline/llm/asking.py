@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pipeline.llm.records import Asker, Check, Outcome, Pending, Question, Usage
 from pipeline.retrieval.progress import CancelledCallback, ProgressCallback, Stage
 
-#: Questions handed over at once: enough to keep every connection busy, few enough to stop soon.
+#: Questions handed over at once: enough to keep every connection busy.
 PART = 256
 
 
@@ -28,7 +28,7 @@ def ask_all(
         stage: the name that progress is reported under, in questions.
         check: see ``Asker.ask``.
         progress: see ``Progress``.
-        cancelled: asked after every 256 questions; what was answered stays in the asker's cache.
+        cancelled: asked several times a second; calls in flight end first, and what was answered stays in the cache.
 
     Raises:
         BudgetExceeded: before a call that could exceed the budget.
@@ -39,7 +39,7 @@ def ask_all(
     outcomes: list[Outcome] = []
     for start in range(0, len(questions), PART):
         part = questions[start : start + PART]
-        outcomes += asker.ask(part, check=check)
+        outcomes += asker.ask(part, check=check, tell=counter.look)
         counter.advance(len(part))
     return outcomes
 

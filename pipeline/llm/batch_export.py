@@ -13,7 +13,7 @@ from typing import IO
 from pipeline.errors import JudgeError
 from pipeline.llm.answer_text import check_schema
 from pipeline.llm.cached import distinct, in_order, look_up
-from pipeline.llm.records import Check, Outcome, Pending, Question
+from pipeline.llm.records import Check, Outcome, Pending, Question, Tell
 from pipeline.llm.request import AnswerFormat, chat_body
 from pipeline.llm.stores import AnswerStore
 
@@ -105,7 +105,9 @@ class BatchWriter:
         """Questions written."""
         return len(self._written)
 
-    def ask(self, questions: Sequence[Question], *, check: Check | None = None) -> list[Outcome]:
+    def ask(
+        self, questions: Sequence[Question], *, check: Check | None = None, tell: Tell | None = None
+    ) -> list[Outcome]:
         """See ``Asker``: answers and failures of the cache, ``Pending`` for what was written.
 
         Raises:

@@ -15,8 +15,9 @@ from pipeline.llm.answer_text import LONGEST, InvalidAnswer, parsed_answer
 from pipeline.llm.cached import distinct, in_order, look_up
 from pipeline.llm.prices import Price, price_of
 from pipeline.llm.providers import redacted
-from pipeline.llm.records import Answer, Check, Failure, Outcome, Pending, Question, Usage
+from pipeline.llm.records import Answer, Check, Failure, Outcome, Pending, Question, Tell, Usage
 from pipeline.llm.stores import AnswerStore, Budget, CallState, EndedCall, PlannedCall, StoredOutcome
+from pipeline.llm.tokens import believable
 
 #: A longer line holds no answer that would be accepted.
 _LONGEST_LINE = 4 * LONGEST
@@ -103,7 +104,9 @@ class BatchAnswers:
         """Close the file."""
         self._file.close()
 
-    def ask(self, questions: Sequence[Question], *, check: Check | None = None) -> list[Outcome]:
+    def ask(
+        self, questions: Sequence[Question], *, check: Check | None = None, tell: Tell | None = None
+    ) -> list[Outcome]:
         """See ``Asker``: never asks anybody."""
         unique = distinct(questions)
         outcomes: dict[str, Outcome] = {}
@@ -228,9 +231,14 @@ class BatchAnswers:
         told = _part(_part(_part(line, "response"), "body"), "usage")
         prompt, completion = (told.get(name) for name in ("prompt_tokens", "completion_tokens"))
         price = price_of(question.model, self._prices)
-        if not _is_count(prompt) or not _is_count(completion):
+        answered = _part(line, "response").get("status_code") == 200
+        if (
+            not _is_count(prompt)
+            or not _is_count(completion)
+            or (answered and not believable(question, prompt, completion, "an answer"))
+        ):
             # An error costs nothing; an answer without counts has an unknown price.
-            return Usage(1, 0, 0, None if _part(line, "response").get("status_code") == 200 else 0.0, 0.0)
+            return Usage(1, 0, 0, None if answered else 0.0, 0.0)
         cost = None if price is None else price.cost(prompt, completion, batch=True)
         return Usage(1, prompt, completion, cost, 0.0)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Sequence
+from concurrent.futures import wait
 
 from pipeline.errors import BudgetExceeded, JudgeError
 from pipeline.llm.answer_text import check_schema
@@ -15,12 +15,14 @@ from pipeline.llm.event_loop import asking_loop
 from pipeline.llm.ledger import Ledger
 from pipeline.llm.prices import price_of
 from pipeline.llm.providers import provider_of
-from pipeline.llm.records import Check, Outcome, Question
+from pipeline.llm.records import Check, Outcome, Question, Tell
 from pipeline.llm.stores import AnswerStore, Budget
-from pipeline.llm.transport import prepare
+from pipeline.llm.transport import prepare, require_bound
 
 #: Questions looked up once more just before they are sent: another process may have asked them meanwhile.
 _WINDOW = 128
+#: Between two looks at whether the work is done or to be stopped.
+_LOOK_SECONDS = 0.2
 
 
 class LiveAsker:
@@ -31,7 +33,6 @@ class LiveAsker:
         config: where and how models are asked.
         budget: the most that this piece of work may use; its scope names the work.
         retry_failed: ask questions again that are recorded as failed.
-        progress: told how many distinct questions are done, and of how many; called from another thread.
     """
 
     def __init__(
@@ -41,16 +42,16 @@ class LiveAsker:
         budget: Budget | None = None,
         *,
         retry_failed: bool = False,
-        progress: Callable[[int, int], None] | None = None,
     ) -> None:
         """Nothing is imported or sent yet."""
         self._store = store
         self._config = config or AskingConfig()
         self._budget = budget or Budget("unlimited")
         self._retry_failed = retry_failed
-        self._progress = progress
 
-    def ask(self, questions: Sequence[Question], *, check: Check | None = None) -> list[Outcome]:
+    def ask(
+        self, questions: Sequence[Question], *, check: Check | None = None, tell: Tell | None = None
+    ) -> list[Outcome]:
         """See ``Asker``.
 
         Every answer is committed as it arrives. ``check`` is called on the thread that asks: it should be quick.
@@ -68,11 +69,9 @@ class LiveAsker:
                 rest.append(question)
             else:
                 outcomes[question.key] = known
-        if self._progress:
-            self._progress(len(outcomes), len(unique))
         if rest:
             self._require(rest)
-            _Work(self, rest, check, outcomes, len(unique)).run()
+            _Work(self, rest, check, outcomes, len(unique)).run(tell)
         return in_order(questions, outcomes)
 
     def _require(self, questions: Sequence[Question]) -> None:
@@ -89,6 +88,8 @@ class LiveAsker:
             )
         for model in models:
             prepare(model, self._config)
+            if self._budget.max_cost is not None:
+                require_bound(model)
 
 
 class _Work:
@@ -103,16 +104,20 @@ class _Work:
         self._window: list[Question] = []
         self._stopped = False
 
-    def run(self) -> None:
-        """Do the work; an interrupt lets calls in flight end, a second one does not."""
+    def run(self, tell: Tell | None) -> None:
+        """Do the work; an interrupt, or what ``tell`` raises, lets calls in flight end, a second one does not."""
         loop = asking_loop()
         future = asyncio.run_coroutine_threadsafe(self._all(), loop)
         try:
-            _await(future)
-        except KeyboardInterrupt:
+            # In short waits: not every system wakes a waiting main thread for a signal.
+            while not wait([future], timeout=_LOOK_SECONDS).done:
+                if tell is not None:
+                    tell(len(self._outcomes))
+        except BaseException:
             self._stopped = True
             try:
-                _await(future)
+                while not wait([future], timeout=_LOOK_SECONDS).done:
+                    pass
             except KeyboardInterrupt:
                 future.cancel()
             raise
@@ -171,8 +176,6 @@ class _Work:
 
     def _done(self, question: Question, outcome: Outcome) -> None:
         self._outcomes[question.key] = outcome
-        if self._asker._progress:
-            self._asker._progress(len(self._outcomes), self._total)
 
     def _budget_message(self) -> str:
         budget = self._asker._budget
@@ -184,9 +187,3 @@ class _Work:
             f"${spent.cost:,.4f}. {len(self._outcomes):,} of {self._total:,} questions are done and kept; raise the "
             "budget and start again to go on"
         )
-
-
-def _await(future: Future[None]) -> None:
-    """Wait for the end in short waits: not every system wakes a waiting main thread for a signal."""
-    while not wait([future], timeout=0.2).done:
-        pass

@@ -20,7 +20,7 @@ from pipeline.llm.providers import provider_of, redacted
 from pipeline.llm.records import Answer, Check, Failure, Outcome, Question, Usage
 from pipeline.llm.request import AnswerFormat, chat_body
 from pipeline.llm.stores import NANO, AnswerStore, CallState, EndedCall, PlannedCall, StoredOutcome
-from pipeline.llm.tokens import most_prompt_tokens
+from pipeline.llm.tokens import believable, most_prompt_tokens
 from pipeline.llm.transport import CallFailed, Reply, Trouble, call
 from pipeline.llm.waiting import wait_seconds
 
@@ -222,9 +222,9 @@ class _Conversation:
         )
 
     def _ended(self, planned: PlannedCall, reply: Reply) -> EndedCall:
-        """What the reply cost; where the provider does not count its tokens, the most that it can be."""
+        """What the reply cost; where the provider's counts cannot be right, the most that it can be."""
         prompt, completion = reply.prompt_tokens, reply.completion_tokens
-        if prompt is None or completion is None:
+        if prompt is None or completion is None or not believable(self._question, prompt, completion, reply.text):
             length = len((reply.text or "").encode("utf-8", "surrogatepass"))
             return EndedCall(
                 planned.id, CallState.DONE, self._most_prompt // 4, length // 4, self._worst_cost(), reply.seconds

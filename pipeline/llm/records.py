@@ -131,11 +131,23 @@ Outcome: TypeAlias = Answer | Failure | Pending
 Check: TypeAlias = Callable[[Question, Mapping[str, Any]], str | None]
 
 
+#: Told, several times a second and on the thread that asks, how many of the distinct questions are done.
+Tell: TypeAlias = Callable[[int], None]
+
+
 class Asker(Protocol):
     """Whoever answers questions: a live model, the answer cache, a batch being written, a test's recorded judge."""
 
-    def ask(self, questions: Sequence[Question], *, check: Check | None = None) -> list[Outcome]:
+    def ask(
+        self, questions: Sequence[Question], *, check: Check | None = None, tell: Tell | None = None
+    ) -> list[Outcome]:
         """One outcome a question, in the order asked; equal questions are asked once.
+
+        Args:
+            questions: what to ask.
+            check: what else an answer must meet.
+            tell: told how far it is while answers are waited for. What it raises ends the asking: calls in flight
+                end first and are kept.
 
         Raises:
             BudgetExceeded: before a call that could exceed the budget; finished answers are in the cache.

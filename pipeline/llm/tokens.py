@@ -9,6 +9,8 @@ from pipeline.llm.records import Question
 #: Tokens that a chat template puts around a message and around the whole, generously.
 _PER_MESSAGE = 16
 _PER_REQUEST = 128
+#: No model answers with more tokens.
+_LONGEST_ANSWER = 2_000_000
 
 
 def most_prompt_tokens(question: Question) -> int:
@@ -22,3 +24,9 @@ def most_prompt_tokens(question: Question) -> int:
     texts = [*(message.content for message in question.messages), schema, schema]
     size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
     return size + _PER_MESSAGE * len(question.messages) + _PER_REQUEST
+
+
+def believable(question: Question, prompt_tokens: int, completion_tokens: int, text: str | None) -> bool:
+    """Whether a provider's counts can be those of a call: a server may say anything, and budgets go by what it says."""
+    answered = completion_tokens > 0 or not text
+    return 0 < prompt_tokens <= most_prompt_tokens(question) and completion_tokens <= _LONGEST_ANSWER and answered

@@ -110,6 +110,21 @@ def prepare(model: str, config: AskingConfig) -> None:
         ) from None
 
 
+def require_bound(model: str) -> None:
+    """Check that the length of the model's answers can be bounded, without which no budget in money can be kept.
+
+    Raises:
+        JudgeError: its provider takes no bound.
+    """
+    provider, _, name = model.partition("/")
+    takes = _litellm().get_supported_openai_params(model=name, custom_llm_provider=provider)
+    if takes is not None and not {"max_tokens", "max_completion_tokens"} & set(takes):
+        raise JudgeError(
+            f"a budget in money cannot be kept: {model} takes no bound on the length of its answers. Choose another "
+            "model, or limit the number of calls instead"
+        )
+
+
 async def call(model: str, body: dict[str, Any], config: AskingConfig) -> Reply:
     """Ask once.
 

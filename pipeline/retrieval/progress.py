@@ -88,6 +88,20 @@ class Stage:
         self._report()
         self.check()
 
+    def look(self, further: int) -> None:
+        """Report with units that are finished but not counted yet, and stop if that was asked for.
+
+        Args:
+            further: such units, of what is at work now.
+        """
+        counted = self._done, self._worked
+        self._done, self._worked = min(self._total, self._done + further), self._worked + further
+        try:
+            self._report()
+        finally:
+            self._done, self._worked = counted
+        self.check()
+
     def _report(self) -> None:
         now = time.monotonic()
         if self._progress is None or (now - self._reported < 0.5 and self._done < self._total):

@@ -13,7 +13,7 @@ from pipeline.toolex.records import is_blank
 from pipeline.toolex.settings import Stage, ToolexSettings
 
 #: Questions and characters handed over at once: the end of a part waits for its slowest answer, so parts are long, but
-#: a request to stop is heard between them, and long documents must not fill the memory.
+#: long documents must not fill the memory.
 PART = 1_024
 PART_CHARACTERS = 1 << 25
 
@@ -60,12 +60,12 @@ def ask_each(
 
     Raises:
         BudgetExceeded: before a call that could exceed the budget; what was answered is kept by the asker.
-        Cancelled: on request, between two parts.
+        Cancelled: on request; calls in flight end first and are kept.
         JudgeError: the model cannot be asked at all.
     """
     counter = progress_of.Stage(stage, len(questions), progress, cancelled)
     for part in _parts(questions):
-        yield from zip(part, asker.ask(part, check=check), strict=True)
+        yield from zip(part, asker.ask(part, check=check, tell=counter.look), strict=True)
         counter.advance(len(part))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pipeline.jobs.annotations.working import Chunk, Work, expand_chunk
 from pipeline.jobs.llm_answers import StoredAnswers
 from pipeline.llm.cached import distinct, in_order, look_up
-from pipeline.llm.records import Check, Failure, Outcome, Pending, Question
+from pipeline.llm.records import Check, Failure, Outcome, Pending, Question, Tell
 from pipeline.llm.stores import AnswerStore
 from pipeline.toolex.records import State
 from pipeline.toolex.settings import Stage
@@ -27,7 +27,9 @@ class KnownAnswers:
         #: Stage → questions that came up and are recorded as failed.
         self.failed: dict[str, set[str]] = {stage.value: set() for stage in Stage}
 
-    def ask(self, questions: Sequence[Question], *, check: Check | None = None) -> list[Outcome]:
+    def ask(
+        self, questions: Sequence[Question], *, check: Check | None = None, tell: Tell | None = None
+    ) -> list[Outcome]:
         """See ``Asker``; ``Pending`` for what nobody answered yet."""
         outcomes: dict[str, Outcome] = {}
         for question, known in look_up(self._store, distinct(questions).values(), check, retry_failed=False):

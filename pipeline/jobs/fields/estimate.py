@@ -18,7 +18,7 @@ from pipeline.jobs.llm_answers import StoredAnswers, asking_config
 from pipeline.jobs.site import Site
 from pipeline.llm.estimate import SAMPLE, EstimateLine
 from pipeline.llm.estimate import estimate as estimate_questions
-from pipeline.llm.records import Check, Outcome, Pending, Question
+from pipeline.llm.records import Check, Outcome, Pending, Question, Tell
 from pipeline.mftr import fields
 from pipeline.mftr.schema import StandardizedTool
 from pipeline.retrieval.contract import PromptedText
@@ -144,7 +144,9 @@ class _Collector:
     def __init__(self) -> None:
         self.questions: list[Question] = []
 
-    def ask(self, questions: Sequence[Question], *, check: Check | None = None) -> list[Outcome]:
+    def ask(
+        self, questions: Sequence[Question], *, check: Check | None = None, tell: Tell | None = None
+    ) -> list[Outcome]:
         """See ``Asker``."""
         self.questions += questions
         return [Pending(question.key) for question in questions]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pipeline.llm.records import Answer, Check, Failure, Outcome, Pending, Question, Usage
+from pipeline.llm.records import Answer, Check, Failure, Outcome, Pending, Question, Tell, Usage
 
 LLM = "openai/gpt-4o-mini"
 _FENCE = re.compile(
@@ -76,7 +76,9 @@ class Recorded:
     def asked(self) -> list[Question]:
         return [question for batch in self.batches for question in batch]
 
-    def ask(self, questions: Sequence[Question], *, check: Check | None = None) -> list[Outcome]:
+    def ask(
+        self, questions: Sequence[Question], *, check: Check | None = None, tell: Tell | None = None
+    ) -> list[Outcome]:
         self.batches.append(list(questions))
         return [self._outcome(question, check) for question in questions]
 

@@ -116,7 +116,7 @@ def test_limits_and_prices_are_read_or_refused():
     for text in ("anthropic", "anthropic=", "anthropic=0", "=4", "anthropic=4/x"):
         with pytest.raises(JudgeError, match="does not say how often"):
             parse_limits(text)
-    for text in ("a/b=1", "a/b=1/x", "=1/2", "a/b=-1/2", "a/b=nan/1"):
+    for text in ("a/b=1", "a/b=1/x", "=1/2", "a/b=-1/2", "a/b=nan/1", "a/b=1e12/1"):
         with pytest.raises(JudgeError, match="is no price"):
             parse_prices(text)
 

@@ -19,6 +19,7 @@ from pipeline.llm.prices import Price
 from pipeline.llm.records import Answer, Failure
 from pipeline.llm.stores import Budget
 from pipeline.llm.tokens import most_prompt_tokens
+from pipeline.retrieval.progress import Cancelled
 from tests.llm_server import Fault, LlmServer
 from tests.pipeline.llm.conftest import echo
 from tests.pipeline.llm.conftest import make_question as question
@@ -263,6 +264,13 @@ def test_money_cannot_be_kept_without_a_price(answers):
         assert answers.spent("job").unpriced == 1 and answers.meter("job")[0].usage.cost is None
 
 
+def test_money_cannot_be_kept_where_answers_have_no_bound(memory):
+    with LlmServer(echo):
+        unbounded = question("x", model="v0/v0-1.0-md")
+        with pytest.raises(JudgeError, match="takes no bound on the length of its answers"):
+            LiveAsker(memory, budget=Budget("job", 1.0)).ask([unbounded])
+
+
 def test_a_missing_key_is_named_before_anything_is_sent(memory, monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     with pytest.raises(JudgeError, match="set ANTHROPIC_API_KEY in the environment"):
@@ -290,13 +298,15 @@ def test_keys_are_in_no_message_and_no_row(answers, monkeypatch):
         assert secret not in repr(outcome) + repr(stored) + str(refused.value) + repr(asking)
 
 
-@pytest.mark.parametrize("told", [(10**30, 5), (5, 1 << 31), (-5, -5), (0, 0)])
+@pytest.mark.parametrize(
+    "told", [(10**30, 5), (5, 1 << 31), (5, 2**31 - 1), (2**31 - 1, 5), (10**5, 5), (-5, -5), (0, 0), (5, 0)]
+)
 def test_a_count_that_can_be_none_is_charged_at_its_worst(answers, told):
     budget = Budget("s", max_cost=1.0)
     with LlmServer(echo, tokens=lambda body, text: told) as server:
         (outcome,) = LiveAsker(answers, config(server), budget).ask([question("x")])
     assert isinstance(outcome, Answer) and outcome.value == {"echo": "x"}
-    assert 0 < answers.spent("s").cost < 0.01
+    assert 1e-4 < answers.spent("s").cost < 0.01
 
 
 def test_what_litellm_cannot_read_is_told_without_its_traceback(memory):
@@ -322,6 +332,24 @@ def test_an_error_of_the_check_is_passed_on_and_the_call_is_counted(memory):
     with LlmServer(echo) as server, pytest.raises(ZeroDivisionError):
         LiveAsker(memory, config(server), Budget("job")).ask([question("x")], check=check)
     assert memory.meter("job")[0].usage.calls == 1 and memory.meter("job")[0].unfinished == 0
+
+
+def test_whoever_asks_is_told_how_far_it_is_and_can_stop_it(answers):
+    questions = [question(str(number)) for number in range(300)]
+    heard: list[int] = []
+
+    def tell(done: int) -> None:
+        heard.append(done)
+        if done > 20:
+            raise Cancelled("enough")
+
+    with LlmServer(echo, delay=0.05) as server:
+        with pytest.raises(Cancelled, match="enough"):
+            LiveAsker(answers, config(server), Budget("job")).ask(questions, tell=tell)
+        kept = answers.outcomes([asked.key for asked in questions])
+        assert 20 < len(kept) == server.completed == server.count < 300
+        assert len(kept) <= heard[-1] + config(server).limit.concurrency, "only calls in flight ended"
+        assert heard == sorted(heard) and answers.meter("job")[0].unfinished == 0
 
 
 def test_an_interrupt_lets_calls_in_flight_end(answers):

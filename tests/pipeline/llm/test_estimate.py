@@ -62,6 +62,15 @@ def test_prices_come_from_the_operator_then_from_the_table_then_from_nobody():
     # Where a batch of long prompts has no price of its own, it costs what a call does.
     tiers = Price(1.0, 2.0, 0.5, 1.0, long=((100, Price(9.0, 8.0)), (10, Price(3.0, 4.0))))
     assert [tiers.cost(tokens, 1, batch=True) for tokens in (10, 11, 101)] == [6.0, 37.0, 917.0]
+    # Lengths as entries of their own, with a short one beside them or among them.
+    beside, among = price_of("opencode_go/claude-haiku-5-5", {}), price_of("dashscope/qwen-flash", {})
+    assert beside is not None and beside.long and beside.cost(beside.long[0][0] + 1, 0) > beside.prompt * 1e5
+    assert among is not None and (among.prompt, among.long[0][0], among.long[0][1].prompt) == (5e-8, 256_000, 2.5e-7)
+    assert beside.cost(100, 100) < beside.cost(10**6, 100)
+    # Calls that search cost a fee; what could search, and is not asked to, does not.
+    searching, able = price_of("perplexity/sonar", {}), price_of("gemini/gemini-2.5-pro", {})
+    assert searching is not None and searching.fee == 0.012 and able is not None and able.fee == 0
+    assert searching.cost(0, 0) == searching.fee
     assert price_of("hosted_vllm/gpt-4o-mini", {}) is None
     assert parse_prices("hosted_vllm/a=0.1/0.4, ollama/b=0/0") == {
         "hosted_vllm/a": Price(0.1 / 1e6, 0.4 / 1e6),

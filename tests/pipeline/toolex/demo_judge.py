@@ -111,7 +111,7 @@ class RecordedJudge:
         self._answer = answer
         self.questions: list[Question] = []
 
-    def ask(self, questions: Any, *, check: Check | None = None) -> list[Outcome]:
+    def ask(self, questions: Any, *, check: Check | None = None, tell: Any = None) -> list[Outcome]:
         outcomes: list[Outcome] = []
         for question in questions:
             self.questions.append(question)

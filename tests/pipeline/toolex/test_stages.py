@@ -79,7 +79,7 @@ class Judge:
         }
         self.questions = []
 
-    def ask(self, questions, *, check=None):
+    def ask(self, questions, *, check=None, tell=None):
         return [self._outcome(question, check) for question in questions]
 
     def _outcome(self, question, check):
