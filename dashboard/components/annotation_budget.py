@@ -10,6 +10,7 @@ from dashboard.components import permalinks
 from dashboard.components.annotation_judges import PREFIX
 from dashboard.components.annotation_words import dollars, spent_sentence
 from dashboard.components.batch_files import then
+from dashboard.components.kind_words import counted
 from dashboard.components.numbers import whole
 from dashboard.current_site import the_site
 from pipeline.jobs.annotations import requests
@@ -89,7 +90,7 @@ def change_fields(record: AnnotationRecord) -> tuple[float | None, int | None]:
         lowered.append(f"{dollars(was_cost)} to {dollars(most_dollars)}")
         was_cost = most_dollars
     if was_calls is not None and was_calls > most_calls:
-        lowered.append(f"{whole(was_calls)} to {whole(most_calls)} calls")
+        lowered.append(f"{whole(was_calls)} to {counted(most_calls, 'call')}")
         was_calls = most_calls
     if lowered:
         st.info(

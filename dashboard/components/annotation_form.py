@@ -25,7 +25,7 @@ from dashboard.components.annotation_words import (
 from dashboard.components.benchmark_choice import choose_version
 from dashboard.components.empty import no_benchmarks
 from dashboard.components.failures import message_of, show
-from dashboard.components.numbers import whole
+from dashboard.components.kind_words import counted
 from dashboard.components.run_detail import text_table
 from dashboard.components.untrusted import plain
 from dashboard.components.worker_state import has_gpu_worker, known_workers, show_workers
@@ -90,8 +90,8 @@ def estimate_note(found: Sequence[StageEstimate]) -> str:
     said = [
         "The first stage is counted. The second is the most it can be: as if the pool's retrievers shared no result. "
         "Of the third it is not known how much the second accepts, so it is taken to be as much as in the paper "
-        f"(4.3 combinations a query beside the labelled one). At most {whole(most)} calls. Answers that are kept from "
-        "earlier runs cost nothing."
+        f"(4.3 combinations a query beside the labelled one). At most {counted(most, 'call')}. Answers that are kept "
+        "from earlier runs cost nothing."
     ]
     missing = unpriced(found)
     if missing:

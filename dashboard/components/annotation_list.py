@@ -25,16 +25,17 @@ _NARROW = ("New version", "State", "How far")
 
 def how_far(one: AnnotationProgress) -> str:
     """How far an expansion is, or what became of it, in a line."""
+    queries = f"{whole(one.queries)} {'query' if one.queries == 1 else 'queries'}"
     if one.state is JobState.DONE:
         failed = sum(one.failures.values())
-        return f"all {whole(one.queries)} queries" + (f"; without an answer: {whole(failed)}" * bool(failed))
+        return ("" if one.queries == 1 else "all ") + queries + (f"; without an answer: {whole(failed)}" * bool(failed))
     if one.state is JobState.FAILED and not one.over_budget:
         return one.error
     if one.state is JobState.ANSWERS:
         return f"a file of answers is to come, for {whole(one.pending)} of its questions"
     if one.state is JobState.WAITING and one.waiting_for:
         return one.waiting_for
-    return f"{whole(one.queries_done)} of {whole(one.queries)} queries"
+    return f"{whole(one.queries_done)} of {queries}"
 
 
 def expansions_frame(found: Sequence[AnnotationProgress]) -> pl.DataFrame:

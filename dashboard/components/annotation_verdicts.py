@@ -10,6 +10,7 @@ from dashboard.charts import acceptance_lines as lines
 from dashboard.components import viewport
 from dashboard.components.downloads import download_menu
 from dashboard.components.figure import draw_chart
+from dashboard.components.kind_words import counted
 from dashboard.components.numbers import NONE, points, whole
 from dashboard.components.run_detail import text_table
 from dashboard.components.theme import ground
@@ -57,7 +58,8 @@ def acceptance_sentence(found: pl.DataFrame) -> str:
     judged, accepted = int(ranked["judged"].sum()), int(ranked["accepted"].sum())
     if not judged:
         return ""
-    said = f"**{points(accepted / judged)} %** of {whole(judged)} candidates were accepted"
+    candidates = f"{counted(judged, 'candidate')} {'was' if judged == 1 else 'were'}"
+    said = f"**{points(accepted / judged)} %** of {candidates} accepted"
     if last < 4:
         return f"{said}."
     tail = ranked.filter(pl.col("rank") > last - max(last // 4, 1))

@@ -251,7 +251,7 @@ def _finish(
         offsets, tools, scores, longer = kernel.truncate(offsets, tools, scores, limits.depth)
         flags.append("truncated")
         reading.normalised.append(
-            f"{plural(longer, 'list was', 'lists were')} cut after the first {limits.depth:,} results, "
+            f"{plural(longer, 'list was', 'lists were')} cut after the first {plural(limits.depth, 'result')}, "
             f"{len(ranked.tools) - len(tools):,} in all"
         )
     missing = total - reading.counts["queries"]

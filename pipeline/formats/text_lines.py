@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipeline.formats.byte_source import ByteSource
+from pipeline.formats.messages import plural
 from pipeline.formats.problems import Refusal
 from pipeline.formats.reading import Reading
 from pipeline.formats.text_blocks import TextBlocks
@@ -77,5 +78,5 @@ class TextLines:
         if self._blocks.old_mac:
             reading.normalised.append("old-Mac line ends (CR) read as line ends")
         if self.returns:
-            reading.normalised.append(f"CR LF line ends on {self.returns:,} lines read as line ends")
+            reading.normalised.append(f"CR LF line ends on {plural(self.returns, 'line')} read as line ends")
         reading.counts["lines"] = self.lines

@@ -19,6 +19,7 @@ from dashboard.components.annotation_pool_bias import without_sentence, without_
 from dashboard.components.annotation_verdicts import acceptance_sentence
 from dashboard.components.annotation_version import next_version
 from dashboard.components.annotation_words import dollars, result_sentence, without_rounding
+from dashboard.components.job_view import left_words
 from dashboard.current_site import use_site
 from pipeline.benchmark import Benchmark
 from pipeline.jobs import durable
@@ -433,6 +434,12 @@ def test_acceptance_says_whether_the_pool_is_deep_enough() -> None:
     assert acceptance_sentence(accepted_at([0.9, 0.5, 0.2, 0.1, 0.0, 0.0, 0.0, 0.0])).endswith("(7–8) 0.0 %.")
     figure = acceptance_lines(accepted_at([0.5, 0.25]), Ground.LIGHT)
     assert list(figure.data[0].x) == [1, 2] and list(figure.data[0].y) == [50.0, 25.0]
+
+
+def test_one_of_a_thing_is_said_as_one() -> None:
+    one = pl.DataFrame([("judge/one", 1, 1, 1, 0, 1.0)], schema=accepted_at([]).columns, orient="row")
+    assert acceptance_sentence(one) == "**100.0 %** of 1 candidate was accepted."
+    assert left_words(0.4) == "less than a second left" and left_words(7.0) == "about 7 s left"
 
 
 def test_the_run_that_hangs_most_on_one_retriever_is_named() -> None:
