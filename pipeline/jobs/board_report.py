@@ -13,7 +13,7 @@ from pipeline.formats.board_rows import Filters
 from pipeline.formats.figures import NONE, decimals_of, figure_text, points, significance_note, whole
 from pipeline.formats.flag_words import flag_words
 from pipeline.formats.html_report import Report, html_report
-from pipeline.formats.method_labels import method_title
+from pipeline.formats.method_labels import method_title, method_words
 from pipeline.formats.paired_table import groups_of, metrics_of, paired_cells, paired_latex
 from pipeline.jobs.public_address import public_address
 from pipeline.jobs.site import Site
@@ -141,13 +141,12 @@ def report_table(rows: pl.DataFrame, view: str = "both") -> pl.DataFrame:
 def _row(row: dict[str, Any]) -> dict[str, str]:
     change = row["rank_change"]
     decimals = decimals_of(row["old_printed"], row["new_printed"])
-    method = " · ".join(part for part in (row["method"], row["contract"]) if part)
     reported = row["provenance"] == "reported"
     return {
         "#": NONE if row["rank"] is None else whole(row["rank"]),
         "Δ rank": NONE if change is None else "=" if change == 0 else f"{'▲' if change > 0 else '▼'} {abs(change)}",
         "Retriever": row["retriever"] + (" ‡" if row["level"] == "sub-query" else ""),
-        "Method": method,
+        "Method": method_words(row["method"], row["contract"] or ""),
         "Old": figure_text(row["old"], row["old_printed"]) + ("*" if row["old_note"] else ""),
         "Old, 95 %": _interval(row, "old"),
         "New": figure_text(row["new"], row["new_printed"]) + ("*" if row["new_note"] else ""),
