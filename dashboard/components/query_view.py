@@ -296,7 +296,8 @@ def first_results(query: OpenQuery) -> None:
     """The first K results of every run."""
     card = query.card
     st.subheader(f"First {card.k} results" if card.k > 1 else "First result", anchor=False)
-    longest = _SHORT_NAME if viewport.is_narrow() else _NAME
+    # A single run's names have the whole width.
+    longest = _SHORT_NAME if viewport.is_narrow() else max(_NAME, 110 // len(query.runs))
     text_table(
         results_table(query, longest), key="q_results", label=f"First {card.k} results of every run",
         widths={"Rank": 56},
