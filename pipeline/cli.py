@@ -93,6 +93,10 @@ def main() -> None:
             with suppress(OSError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             code = 3
+        if code is None and isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            said = repr(str(error.filename or ""))[:60]
+            typer.echo(f"error: {said}… is longer than a name of a file can be: give a shorter one", err=True)
+            sys.exit(2)
         if code is None:
             typer.echo(
                 f"equirank failed unexpectedly ({type(error).__name__}: {error}). This is a fault of the program, "

@@ -88,6 +88,8 @@ def import_batch(
     from store.access import benchmarks
 
     refuse_taken(out)
+    for file in answers:
+        _require_readable(file)
     site = prepared_site()
     record = found(site, benchmark, version)
     with site.database.reading() as session:
@@ -124,6 +126,22 @@ def import_batch(
         )
     else:
         typer.echo(f"this round is complete; write the next one: {step} FILE")
+
+
+def _require_readable(file: Path) -> None:
+    """Refuse a file before any of them is imported.
+
+    Raises:
+        JudgeError: it cannot be read.
+    """
+    from pipeline.errors import JudgeError
+
+    try:
+        file.open("rb").close()
+    except OSError as error:
+        raise JudgeError(
+            f"the answers file {file} cannot be read: {error.strerror or error}. No file was imported"
+        ) from None
 
 
 def _print_import(file: Path, report: ImportReport) -> None:

@@ -128,6 +128,8 @@ def test_benchmarks_go_out_and_come_back(equirank: CommandLine, tmp_path: Path) 
         (("submit", SAMPLE, "-b", "demo-tools", "-r", "x", "--level", "deep"), 2, "sub-query"),
         (("benchmark", "import", "/nowhere/at-all"), 1, "nowhere"),
         (("nonsense",), 2, "nonsense"),
+        (("score", SAMPLE, "--benchmark", "b" * 300), 2, "shorter"),
+        (("growth", "--benchmark", "demo-tools", "--out", "o" * 300), 2, "shorter"),
     ],
 )
 def test_bad_input_is_named_with_its_exit_code(

@@ -201,6 +201,9 @@ def three_rounds(equirank: Run, answer: LabelJudge, folder: Path, tmp_path: Path
             lines = answers.read_text().splitlines(keepends=True)
             unknown = json.dumps({**json.loads(lines[0]), "custom_id": "f" * 64}) + "\n"
             answers.write_text("".join([*lines[:-1], "not json\n", lines[0], unknown]))
+            # One file that is not there keeps the others out.
+            away = equirank(*take[:3], str(tmp_path / "away.jsonl"), *take[3:])
+            assert away.code == 3 and "away.jsonl cannot be read" in away.err and "No file was imported" in away.err
             said = equirank(*take)
             size = len(lines)
             assert said.code == 0, said.err
@@ -313,7 +316,10 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(
     assert equirank("annotate", "list").out.startswith("no expansions yet")
     taken = equirank("annotate", "run", "-b", str(folder), "--version", "1", *HOW, "--budget", "1")
     assert taken.code == 1 and "bare@1 is stored" in taken.err
-    assert equirank("annotate", "import-batch", "x", "-b", "bare", "--version", "7").code == 1
+    (tmp_path / "answers.jsonl").write_text("{}")
+    assert (
+        equirank("annotate", "import-batch", str(tmp_path / "answers.jsonl"), "-b", "bare", "--version", "7").code == 1
+    )
     assert equirank("annotate", "report", "-b", "tooleq").code == 1
     # A batch file names the model that it is for; nobody is asked.
     export = ("-b", "bare", "--version", "9", *HOW, "--judge-decompose", "openai/planner")
