@@ -155,9 +155,9 @@ def _state(site: Site, one: AnnotationProgress) -> str:
     """The state of its job; what is known without one."""
     from pipeline.jobs.annotations.stopping import stopped_by_budget
 
-    if one.state is not None:
+    if one.state is not None and not one.over_budget:
         return one.state.value
-    return "stopped by its budget" if stopped_by_budget(site, one) else "not running"
+    return "stopped by its budget" if one.over_budget or stopped_by_budget(site, one) else "not running"
 
 
 def _estimate_json(stage: StageEstimate) -> dict[str, Any]:
