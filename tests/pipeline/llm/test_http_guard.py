@@ -60,7 +60,7 @@ def test_a_reply_without_end_is_an_invalid_answer(memory, model, fault, reason):
         return fault if "flood" in str(body["messages"]) else None
 
     with LlmServer(echo, faults=faults) as server:
-        priced = config(server, attempts=2, prices={model: Price(1e-6, 1e-6)}, read_seconds=20.0, call_seconds=60.0)
+        priced = config(server, attempts=2, prices={model: Price(1e-6, 1e-6)})
         asker = LiveAsker(memory, priced, Budget("floods"))
         bad, good = asker.ask([question("flood", model=model), question("fine", model=model)])
     assert isinstance(bad, Failure) and reason in bad.reason and bad.attempts == 2
@@ -72,8 +72,6 @@ def test_a_reply_without_end_is_an_invalid_answer(memory, model, fault, reason):
 @pytest.mark.parametrize("fault", [Fault.flood(LONGEST_REPLY // 2), Fault.flood(LONGEST_REPLY // 2, "gzip")])
 def test_a_long_reply_within_the_limit_is_read(memory, model, fault):
     with LlmServer(echo, faults=[fault]) as server:
-        (answer,) = LiveAsker(memory, config(server, read_seconds=20.0, call_seconds=60.0)).ask(
-            [question("a", model=model)]
-        )
+        (answer,) = LiveAsker(memory, config(server)).ask([question("a", model=model)])
         assert server.count == 1
     assert isinstance(answer, Answer) and answer.value == {"echo": "a"}
