@@ -18,6 +18,7 @@ from pathlib import Path
 
 import polars as pl
 from inputs.real import BASIS, benchmark_folder
+from printing.intervals import percent, points
 
 from pipeline.benchmark import Benchmark
 from pipeline.formats.benchmark_folder import read_benchmark_folder
@@ -28,23 +29,7 @@ from pipeline.retrieval.retrieve import retrieve
 from pipeline.scoring.compiled import CompiledBenchmark
 from pipeline.scoring.compiler import compile_benchmark
 from pipeline.scoring.kernel import evaluate
-from pipeline.scoring.statistics import Interval, illusion_intervals
-
-
-def points(interval: Interval) -> str:
-    """A gain in points."""
-    assert interval.value is not None, "a gain is never undefined"
-    assert interval.low is not None
-    assert interval.high is not None
-    return f"{100 * interval.value:+.2f} [{100 * interval.low:+.2f}, {100 * interval.high:+.2f}]"
-
-
-def percent(interval: Interval) -> str:
-    """A share in percent; — where it is undefined."""
-    if interval.value is None:
-        return "— (no gain under one label)"
-    ends = ["—" if end is None else f"{100 * end:.0f}" for end in (interval.low, interval.high)]
-    return f"{100 * interval.value:.0f} % [{ends[0]}, {ends[1]}]"
+from pipeline.scoring.statistics import illusion_intervals
 
 
 def rows_of(

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import polars as pl
+from printing.intervals import percent, points
 
 from mftr_parts.measuring import METRICS, ROWS, Measurement, Scores
 from pipeline.formats.tables import TableFormat, write_table
 from pipeline.retrieval.models import ModelSpec
 from pipeline.scoring.holm import holm
 from pipeline.scoring.randomization import paired_test, shrink_test
-from pipeline.scoring.statistics import Interval, difference_interval, illusion_intervals
+from pipeline.scoring.statistics import difference_interval, illusion_intervals
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,22 +35,6 @@ class Measured:
     def row(self, labels: str = "") -> dict[str, str]:
         """What begins a table's row."""
         return {"corpus": self.at.name, "retriever": self.model} | ({"labels": labels} if labels else {})
-
-
-def points(interval: Interval) -> str:
-    """A difference in points with its interval."""
-    assert interval.value is not None, "a difference is never undefined"
-    assert interval.low is not None
-    assert interval.high is not None
-    return f"{100 * interval.value:+.2f} [{100 * interval.low:+.2f}, {100 * interval.high:+.2f}]"
-
-
-def percent(interval: Interval) -> str:
-    """A share in percent; — where it is undefined."""
-    if interval.value is None:
-        return "— (no gain under one label)"
-    ends = ["—" if end is None else f"{100 * end:.0f}" for end in (interval.low, interval.high)]
-    return f"{100 * interval.value:.0f} % [{ends[0]}, {ends[1]}]"
 
 
 def adjusted(rows: list[dict[str, str]], columns: Sequence[str]) -> list[dict[str, str]]:

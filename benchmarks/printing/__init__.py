@@ -1,0 +1,1 @@
+"""How several benchmark scripts write what they measured."""
